@@ -1,0 +1,15 @@
+"""Reads what models reply, and guards what agents do."""
+
+from turnwarden._core import build_info
+
+__all__ = ["build_info"]
+
+if build_info()["profile"] == "debug":
+    import warnings
+
+    warnings.warn(
+        "turnwarden's native core is a debug build: it is many times slower than a release build; "
+        "build one with `make` or `maturin develop --release`",
+        RuntimeWarning,
+        stacklevel=2,
+    )

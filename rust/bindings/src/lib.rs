@@ -1,0 +1,12 @@
+//! The module `turnwarden._core`: a list of what Python can see, and nothing else.
+
+use pyo3::prelude::*;
+
+mod build_info;
+
+/// The native core of turnwarden.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use super::build_info::build_info;
+}
