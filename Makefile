@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 NATIVE := python/turnwarden/_core.abi3.so
 RUST_SOURCES := $(shell find rust -name target -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print) Cargo.toml Cargo.lock
+FUZZ_SECONDS ?= 20
 CARGO_PACKAGES := --workspace --exclude turnwarden-bindings
 
-.PHONY: help demo test test-rust test-python lint format bench wheel clean
+.PHONY: help demo test test-rust test-python lint format bench bench-smoke fuzz wheel check-wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | sort | \
@@ -32,7 +33,7 @@ lint: $(NATIVE) $(STAMPS)/test $(STAMPS)/lint ## format check, lints, static typ
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
-	$(BIN)/python -m mypy.stubtest turnwarden._core
+	$(BIN)/python -m mypy.stubtest turnwarden._core --allowlist tests/typing/stubtest_allowlist.txt
 
 format: $(STAMPS)/lint ## format all code
 	cargo fmt --all
@@ -42,8 +43,19 @@ format: $(STAMPS)/lint ## format all code
 bench: $(NATIVE) $(STAMPS)/bench ## the side-by-side benchmarks (minutes); figures: benches/README.md
 	$(BIN)/python -m benches.compare
 
+bench-smoke: $(NATIVE) $(STAMPS)/bench ## the same with few repeats: that the scripts run, no figures
+	$(BIN)/python -m benches.compare --quick
+
+fuzz: ## each fuzz target for FUZZ_SECONDS (20) seconds; needs cargo-fuzz
+	tools/fuzz $(FUZZ_SECONDS)
+
 wheel: $(STAMPS)/build ## a release wheel in dist/
-	$(BIN)/maturin build --release --strip --out dist
+	rm -rf dist
+	$(BIN)/maturin build --release --out dist
+
+check-wheel: wheel $(STAMPS)/wheel ## contents of the wheel, and the demo from it without Rust
+	$(BIN)/python tools/check_wheel.py dist
+	$(BIN)/abi3audit --strict dist/*-abi3-*.whl
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target dist rust/fuzz/target benches/rust/target
