@@ -1,6 +1,7 @@
 """The native core: see the modules of the package for what is public."""
 
-from typing import TypedDict
+from collections.abc import Callable
+from typing import Any, TypedDict
 
 class _BuildInfo(TypedDict):
     version: str
@@ -8,3 +9,7 @@ class _BuildInfo(TypedDict):
     features: list[str]
 
 def build_info() -> _BuildInfo: ...
+
+def call_signature(
+    name: str, arguments: object, *, default: Callable[[Any], object] | None = None
+) -> str: ...

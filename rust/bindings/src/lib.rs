@@ -3,10 +3,13 @@
 use pyo3::prelude::*;
 
 mod build_info;
+mod signature;
 
 /// The native core of turnwarden.
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
     use super::build_info::build_info;
+    #[pymodule_export]
+    use super::signature::call_signature;
 }

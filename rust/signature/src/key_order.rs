@@ -1,0 +1,138 @@
+//! The order of object keys in RFC 8785 (section 3.2.3): by UTF-16 code units.
+//!
+//! UTF-8 bytes sort alike except where a character beyond U+FFFF meets one from U+D800 up: only
+//! those are decoded.
+
+use std::cmp::Ordering;
+
+/// First byte of U+D000 and up, the range in which UTF-8 and UTF-16 disagree.
+const FIRST_DISPUTED_BYTE: u8 = 0xED;
+
+/// Compares two keys by their UTF-16 code units.
+///
+/// Keys are UTF-8, with lone surrogates as three bytes each (WTF-8). Linear in the common prefix,
+/// without allocation. Bytes that are no WTF-8 are ordered too, in some fixed way.
+///
+/// ```
+/// use std::cmp::Ordering;
+/// use turnwarden_signature::compare_keys;
+///
+/// assert_eq!(compare_keys(b"10", b"9"), Ordering::Less);
+/// assert_eq!(compare_keys("😀".as_bytes(), "\u{FB33}".as_bytes()), Ordering::Less);
+/// ```
+#[inline]
+#[must_use]
+pub fn compare_keys(left: &[u8], right: &[u8]) -> Ordering {
+    let by_bytes = left.cmp(right);
+    if by_bytes == Ordering::Equal || (is_plain(left) && is_plain(right)) {
+        return by_bytes;
+    }
+    compare_from_first_difference(left, right).unwrap_or(by_bytes)
+}
+
+/// Whether no byte of the key can make the two orders differ.
+fn is_plain(key: &[u8]) -> bool {
+    key.iter().all(|&byte| byte < FIRST_DISPUTED_BYTE)
+}
+
+/// `None` where the order of the bytes is right.
+fn compare_from_first_difference(left: &[u8], right: &[u8]) -> Option<Ordering> {
+    let same = left.iter().zip(right).take_while(|(l, r)| l == r).count();
+    // The bytes before are equal, so both characters start at the same place.
+    let start = (0..=same)
+        .rev()
+        .find(|&index| left.get(index).is_some_and(|&byte| !is_continuation(byte)))?;
+    let left_units = Units::new(left.get(start..)?);
+    let right_units = Units::new(right.get(start..)?);
+    match left_units.cmp(right_units) {
+        Ordering::Equal => None,
+        order => Some(order),
+    }
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xC0 == 0x80
+}
+
+/// The UTF-16 code units of WTF-8 text.
+struct Units<'a> {
+    rest: &'a [u8],
+    low_surrogate: Option<u16>,
+}
+
+impl<'a> Units<'a> {
+    fn new(rest: &'a [u8]) -> Self {
+        Self {
+            rest,
+            low_surrogate: None,
+        }
+    }
+}
+
+impl Iterator for Units<'_> {
+    type Item = u16;
+
+    fn next(&mut self) -> Option<u16> {
+        if let Some(low) = self.low_surrogate.take() {
+            return Some(low);
+        }
+        let (&first, mut rest) = self.rest.split_first()?;
+        let (mut code_point, continuations) = match first {
+            0..=0xBF => (u32::from(first), 0),
+            0xC0..=0xDF => (u32::from(first & 0x1F), 1),
+            0xE0..=0xEF => (u32::from(first & 0x0F), 2),
+            0xF0..=0xFF => (u32::from(first & 0x07), 3),
+        };
+        for _ in 0..continuations {
+            let Some((&next, after)) = rest.split_first() else {
+                break;
+            };
+            code_point = code_point << 6 | u32::from(next & 0x3F);
+            rest = after;
+        }
+        self.rest = rest;
+        let Some(beyond) = code_point.checked_sub(0x1_0000) else {
+            return Some(low_half(code_point));
+        };
+        self.low_surrogate = Some(0xDC00 | low_half(beyond & 0x3FF));
+        Some(0xD800 | low_half(beyond >> 10 & 0x3FF))
+    }
+}
+
+fn low_half(value: u32) -> u16 {
+    (value & 0xFFFF) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn naive(left: &str, right: &str) -> Ordering {
+        left.encode_utf16().cmp(right.encode_utf16())
+    }
+
+    proptest! {
+        #[test]
+        fn keys_sort_by_utf16_units(left in "[a\u{7f}é\u{d7ff}\u{e000}\u{ffff}😀\u{10ffff}]{0,4}",
+                                    right in "[a\u{7f}é\u{d7ff}\u{e000}\u{ffff}😀\u{10ffff}]{0,4}") {
+            prop_assert_eq!(compare_keys(left.as_bytes(), right.as_bytes()), naive(&left, &right));
+        }
+
+        #[test]
+        fn any_bytes_have_an_order(left in any::<Vec<u8>>(), right in any::<Vec<u8>>()) {
+            let order = compare_keys(&left, &right);
+            prop_assert_eq!(order == Ordering::Equal, left == right);
+        }
+    }
+
+    #[test]
+    fn lone_surrogates_sort_as_their_units() {
+        let lone_low = b"\xED\xB0\x80"; // U+DC00
+        assert_eq!(compare_keys("😀".as_bytes(), lone_low), Ordering::Less);
+        assert_eq!(
+            compare_keys(lone_low, "\u{e000}".as_bytes()),
+            Ordering::Less
+        );
+    }
+}
