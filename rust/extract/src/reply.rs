@@ -26,6 +26,29 @@ pub enum SpanKind {
     Fault,
 }
 
+impl SpanKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::Text,
+        Self::Reasoning,
+        Self::Call,
+        Self::Markup,
+        Self::Fault,
+    ];
+
+    /// The kind's name in snake case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Reasoning => "reasoning",
+            Self::Call => "call",
+            Self::Markup => "markup",
+            Self::Fault => "fault",
+        }
+    }
+}
+
 /// One call that the model asked for.
 #[derive(Clone, Debug)]
 pub struct ToolCall {
@@ -90,8 +113,45 @@ pub enum FaultKind {
     TextLoop,
 }
 
+impl FaultKind {
+    /// All kinds.
+    pub const ALL: [Self; 12] = [
+        Self::UnreadableArguments,
+        Self::ArgumentsNotAnObject,
+        Self::MissingArguments,
+        Self::MissingName,
+        Self::Junk,
+        Self::UnknownMember,
+        Self::NumberOutOfRange,
+        Self::TooDeep,
+        Self::TooManyCalls,
+        Self::ArgumentsTooLong,
+        Self::ReplyTooLong,
+        Self::TextLoop,
+    ];
+
+    /// The kind's name in snake case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnreadableArguments => "unreadable_arguments",
+            Self::ArgumentsNotAnObject => "arguments_not_an_object",
+            Self::MissingArguments => "missing_arguments",
+            Self::MissingName => "missing_name",
+            Self::Junk => "junk",
+            Self::UnknownMember => "unknown_member",
+            Self::NumberOutOfRange => "number_out_of_range",
+            Self::TooDeep => "too_deep",
+            Self::TooManyCalls => "too_many_calls",
+            Self::ArgumentsTooLong => "arguments_too_long",
+            Self::ReplyTooLong => "reply_too_long",
+            Self::TextLoop => "text_loop",
+        }
+    }
+}
+
 /// Something that looked like a call and was refused, or a limit that was reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// Why.
     pub kind: FaultKind,
