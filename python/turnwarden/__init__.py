@@ -1,8 +1,8 @@
 """Reads what models reply, and guards what agents do."""
 
-from turnwarden._core import build_info, call_signature
+from turnwarden._core import argument_similarity, build_info, call_signature
 
-__all__ = ["build_info", "call_signature"]
+__all__ = ["argument_similarity", "build_info", "call_signature"]
 
 if build_info()["profile"] == "debug":
     import warnings

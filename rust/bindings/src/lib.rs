@@ -11,5 +11,5 @@ mod _core {
     #[pymodule_export]
     use super::build_info::build_info;
     #[pymodule_export]
-    use super::signature::call_signature;
+    use super::signature::{argument_similarity, call_signature};
 }

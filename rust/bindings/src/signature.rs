@@ -15,6 +15,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use turnwarden_signature::{
     Canon, MAX_DEPTH, Signature, compare_keys, join_surrogates, with_scratch,
 };
+use turnwarden_similarity::Sketch;
 
 /// How many ancestors each container is compared with, to find short cycles at once.
 const NEAR_ANCESTORS: usize = 16;
@@ -40,6 +41,18 @@ pub(crate) fn call_signature<'py>(
         py,
         std::str::from_utf8(&hex).unwrap_or_default(),
     ))
+}
+
+/// Return how alike the arguments of two calls are, from 0 to 1.
+#[pyfunction]
+pub(crate) fn argument_similarity(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let sketch = |arguments| {
+        with_scratch(|canon| {
+            write_arguments(arguments, None, canon)?;
+            PyResult::Ok(Sketch::of(canon.value()))
+        })
+    };
+    Ok(sketch(a)?.similarity(&sketch(b)?))
 }
 
 /// Writes a call ready for [`Signature::of_written`]; returns where its arguments begin.
