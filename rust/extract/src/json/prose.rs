@@ -1,0 +1,505 @@
+//! Around the values of a document: prose, reasoning blocks, fences, stray quotes and closers.
+//!
+//! The first brace or bracket that begins something like JSON begins a value. Several values make
+//! a list. A reasoning block is passed over, and a closing tag alone takes back what came before.
+
+use super::ahead::{Gap, Input, Tok};
+use super::closers::Closer;
+use super::decide::{self, Shape};
+use super::glyph::{Glyph, Quote, Seen};
+use super::kinds::{Error, ErrorKind, RepairKind};
+use super::number::{Scalar, scalar};
+use super::reader::{Flow, Frame, Kind, Reader, State};
+use std::sync::{Arc, LazyLock};
+
+/// Tags whose blocks hold reasoning.
+const REASONING: [&str; 8] = [
+    "think",
+    "thinking",
+    "reasoning",
+    "thought",
+    "reflection",
+    "scratch_pad",
+    "seed:think",
+    "mm:think",
+];
+/// The longest tag: `</scratch_pad>`.
+const TAG_LENGTH: usize = 14;
+
+/// What ends a value in a document: the fence around it.
+pub(super) static FENCES: LazyLock<Arc<[Closer]>> =
+    LazyLock::new(|| Arc::from([Closer::at_line_start("```"), Closer::at_line_start("~~~")]));
+
+/// What was found so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Document {
+    /// Values written.
+    values: usize,
+    /// Whether nothing but white space came before, so that anything may begin a value.
+    mid_line: bool,
+    begun: bool,
+    /// Whether prose was dropped since the last value.
+    noted: bool,
+    /// The tag of the reasoning block that is open, as an index.
+    reasoning: Option<usize>,
+    reasoning_start: usize,
+    /// The first thing that might be a value if nothing better comes.
+    weak: Option<usize>,
+    error: Option<Error>,
+    incomplete: bool,
+    looking: bool,
+    /// Where the first value begins in the output, and whether it was an object.
+    last_object: bool,
+    accept_weak: bool,
+    comma: bool,
+    scalar_start: Option<usize>,
+    /// Where the value being read begins in the output.
+    value_out: usize,
+}
+
+impl Reader {
+    pub(super) fn step_around(&mut self, input: Input<'_>) -> Flow {
+        if let Some(tag) = self.document.reasoning {
+            return self.step_reasoning(tag, input);
+        }
+        if self.document.looking {
+            return self.step_candidate(input);
+        }
+        loop {
+            let Some(seen) = input.glyph(self.at) else {
+                return Flow::More;
+            };
+            match seen.glyph {
+                Glyph::Space | Glyph::Newline => {
+                    if !seen.plain {
+                        self.repair(RepairKind::SpaceDropped, self.at);
+                    }
+                    if seen.glyph == Glyph::Newline {
+                        self.document.mid_line = false;
+                    }
+                    self.at += seen.length;
+                }
+                _ => match self.around_mark(seen, input) {
+                    Flow::Go
+                        if self.state == State::Around
+                            && !self.document.looking
+                            && self.document.reasoning.is_none() => {}
+                    other => return other,
+                },
+            }
+        }
+    }
+
+    fn around_mark(&mut self, seen: Seen, input: Input<'_>) -> Flow {
+        let at = self.at;
+        let bytes = input.bytes();
+        let rest = bytes.get(at..).unwrap_or_default();
+        match seen.glyph {
+            Glyph::OpenBrace | Glyph::OpenBracket => return self.look_at_candidate(),
+            Glyph::OpenParen if !self.document.begun => return self.look_at_candidate(),
+            Glyph::Quote(Quote::Backtick) if rest.starts_with(b"```") => {
+                return self.fence(input);
+            }
+            Glyph::Quote(Quote::Backtick) if rest.len() < 3 && !input.last => return Flow::More,
+            Glyph::Quote(_) | Glyph::Backslash if !self.document.begun => {
+                return self.look_at_candidate();
+            }
+            Glyph::Comma if self.document.values > 0 && self.document.last_object => {
+                return self.look_at_candidate();
+            }
+            Glyph::CloseBrace | Glyph::CloseBracket | Glyph::CloseParen
+                if self.document.values > 0 && !self.document.noted =>
+            {
+                self.repair(RepairKind::CloserDropped, at);
+                self.at += seen.length;
+                return Flow::Go;
+            }
+            Glyph::Other if rest.first() == Some(&b'<') => {
+                if let Some(flow) = self.tag(rest, input) {
+                    return flow;
+                }
+            }
+            Glyph::Other if rest.starts_with(b"~~~") => return self.fence(input),
+            Glyph::Slash | Glyph::Hash if !self.document.begun || self.document.values > 0 => {
+                if let Some(flow) = self.around_comment(seen, input) {
+                    return flow;
+                }
+            }
+            Glyph::Word | Glyph::Dot | Glyph::Plus if !self.document.begun => {
+                self.document.scalar_start = Some(at);
+            }
+            _ => {}
+        }
+        self.prose(seen);
+        Flow::Go
+    }
+
+    fn around_comment(&mut self, seen: Seen, input: Input<'_>) -> Option<Flow> {
+        let next = input.bytes().get(self.at + 1);
+        match (seen.glyph, next) {
+            (_, None) if !input.last => Some(Flow::More),
+            (Glyph::Slash, Some(b'/')) => Some(self.begin_comment(false, 2)),
+            (Glyph::Slash, Some(b'*')) => Some(self.begin_comment(true, 2)),
+            _ => None,
+        }
+    }
+
+    fn prose(&mut self, seen: Seen) {
+        if !self.document.noted && self.document.scalar_start.is_none() {
+            self.repair(RepairKind::ProseDropped, self.at);
+            self.document.noted = true;
+        }
+        self.document.begun = true;
+        self.document.mid_line = true;
+        self.at += seen.length;
+    }
+
+    fn look_at_candidate(&mut self) -> Flow {
+        self.look(self.at);
+        self.document.looking = true;
+        Flow::Go
+    }
+
+    /// Whether what stands at `self.at` begins a value.
+    fn step_candidate(&mut self, input: Input<'_>) -> Flow {
+        let Some(seen) = input.glyph(self.at) else {
+            return Flow::More;
+        };
+        let decided = match seen.glyph {
+            Glyph::OpenBrace | Glyph::OpenBracket | Glyph::OpenParen => self.opener(input),
+            Glyph::Comma => self.reopens(input),
+            _ => self.quoted_document(input),
+        };
+        match decided {
+            None => Flow::More,
+            Some(Candidate::Value) => {
+                self.document.looking = false;
+                self.begin_document_value();
+                Flow::Go
+            }
+            Some(Candidate::Entry) => {
+                self.document.looking = false;
+                self.reopen();
+                Flow::Go
+            }
+            Some(Candidate::Prose) => {
+                self.document.looking = false;
+                if seen.glyph == Glyph::Comma && !self.document.noted {
+                    self.document.comma = true;
+                    self.at += seen.length;
+                    return Flow::Go;
+                }
+                self.prose(seen);
+                Flow::Go
+            }
+        }
+    }
+
+    fn opener(&mut self, input: Input<'_>) -> Option<Candidate> {
+        let strong = !self.document.begun;
+        let first = self.ahead.token(0, input)?.tok;
+        let next = self.ahead.token(1, input)?;
+        let weak = match (first, next.tok) {
+            (_, Tok::Str | Tok::OpenStr | Tok::Comment) => return Some(Candidate::Value),
+            (Tok::OpenBrace, Tok::Word | Tok::Number | Tok::Literal) => {
+                if decide::begins_key(&mut self.ahead, 1, input)? {
+                    return Some(Candidate::Value);
+                }
+                false
+            }
+            (Tok::OpenBracket | Tok::OpenParen, Tok::OpenBrace | Tok::OpenBracket) => {
+                return Some(Candidate::Value);
+            }
+            (Tok::OpenBracket, Tok::Number | Tok::Literal) => {
+                let after = self.ahead.token(2, input)?.tok;
+                after == Tok::Comma || after == Tok::CloseBracket
+            }
+            (Tok::OpenBrace, Tok::CloseBrace) => true,
+            (Tok::OpenBracket, Tok::CloseBracket) => next.gap == Gap::None,
+            (Tok::OpenBrace, Tok::OpenBrace) => return Some(Candidate::Prose),
+            _ => false,
+        };
+        let fenced = first == Tok::OpenBracket && next.tok == Tok::Closer;
+        let code = next.tok == Tok::Other || fenced;
+        if (strong && !code) || (weak && self.document.accept_weak) {
+            return Some(Candidate::Value);
+        }
+        if weak && self.document.weak.is_none() && self.document.values == 0 {
+            self.document.weak = Some(self.at);
+        }
+        Some(Candidate::Prose)
+    }
+
+    /// A quote at the very beginning: a string, an object without braces, or stray.
+    fn quoted_document(&mut self, input: Input<'_>) -> Option<Candidate> {
+        let first = self.ahead.token(0, input)?;
+        let inner = input.slice(first.at, input.text.len());
+        let inner = inner
+            .trim_start_matches(['"', '\'', '`', '\\'])
+            .trim_start();
+        if inner.is_empty() && !input.last {
+            return None;
+        }
+        let second = self.ahead.token(1, input)?;
+        match (first.tok, second.tok) {
+            (Tok::Str, Tok::Colon) => return Some(Candidate::Entry),
+            (Tok::Str | Tok::OpenStr, Tok::End) => return Some(Candidate::Value),
+            (Tok::Str, Tok::Comma) => {
+                let third = self.ahead.token(2, input)?.tok;
+                let listed = matches!(third, Tok::Str | Tok::OpenStr | Tok::End);
+                return Some(if listed {
+                    Candidate::Value
+                } else {
+                    Candidate::Prose
+                });
+            }
+            (Tok::Str, Tok::Plus | Tok::Str | Tok::OpenStr) => return Some(Candidate::Value),
+            _ => {}
+        }
+        Some(Candidate::Prose)
+    }
+
+    /// Whether a key follows the comma: the object was closed too early.
+    fn reopens(&mut self, input: Input<'_>) -> Option<Candidate> {
+        let key = self.ahead.token(1, input)?.tok == Tok::Str
+            && self.ahead.token(2, input)?.tok == Tok::Colon;
+        Some(if key {
+            Candidate::Entry
+        } else {
+            Candidate::Prose
+        })
+    }
+
+    fn begin_document_value(&mut self) {
+        self.document.begun = true;
+        self.document.noted = false;
+        self.document.scalar_start = None;
+        self.document.value_out = self.out.len();
+        if self.document.values > 0 {
+            self.out.push(',');
+        }
+        self.state = State::Value;
+    }
+
+    /// Goes on with an object whose braces are missing, or were closed too early.
+    fn reopen(&mut self) {
+        let again = self.document.values > 0 && self.document.last_object;
+        self.document.begun = true;
+        self.document.noted = false;
+        if again {
+            self.repair(RepairKind::CloserDropped, self.at);
+            self.document.values -= 1;
+            self.out.pop();
+        } else {
+            self.repair(RepairKind::OpenerAdded, self.at);
+            self.out.push('{');
+            self.open_member(Kind::Object, self.at);
+        }
+        self.frames.push(Frame {
+            shape: Shape::Object,
+            open: self.out.rfind('{').unwrap_or(0),
+            filled: again,
+            commas: false,
+            doubled: false,
+            member: None,
+            implicit: false,
+        });
+        self.comma = None;
+        self.state = if again { State::Next } else { State::Key };
+    }
+
+    /// A value of the document is over.
+    pub(super) fn document_value(&mut self, complete: bool) -> Flow {
+        self.document.values += 1;
+        self.document.last_object = self.out.ends_with('}');
+        self.document.incomplete |= !complete;
+        self.document.mid_line = true;
+        self.escaped = false;
+        self.state = State::Around;
+        self.last_string = None;
+        Flow::Go
+    }
+
+    // Fences and reasoning.
+
+    fn fence(&mut self, input: Input<'_>) -> Flow {
+        let rest = input.slice(self.at, input.text.len());
+        let mark = rest.chars().next().unwrap_or('`');
+        let run = rest.len() - rest.trim_start_matches(mark).len();
+        let info = rest.get(run..).unwrap_or_default();
+        let word = info
+            .bytes()
+            .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+')))
+            .unwrap_or(info.len());
+        if run + word == rest.len() && !input.last {
+            return Flow::More;
+        }
+        self.repair(RepairKind::FenceDropped, self.at);
+        self.at += run + word;
+        if self.document.values == 0 {
+            // Whatever a fence holds may begin a value.
+            self.document.begun = false;
+            self.document.scalar_start = None;
+        }
+        Flow::Go
+    }
+
+    /// A tag at `self.at` that opens or closes reasoning.
+    fn tag(&mut self, rest: &[u8], input: Input<'_>) -> Option<Flow> {
+        let rest = rest.get(..TAG_LENGTH.min(rest.len())).unwrap_or_default();
+        let closing = rest.starts_with(b"</");
+        let name = rest.get(1 + usize::from(closing)..).unwrap_or_default();
+        for (index, tag) in REASONING.iter().enumerate() {
+            let shared = name.len().min(tag.len());
+            let alike = name
+                .get(..shared)
+                .is_some_and(|name| name.eq_ignore_ascii_case(&tag.as_bytes()[..shared]));
+            if !alike {
+                continue;
+            }
+            let Some(end) = name.get(tag.len()) else {
+                if rest.len() < TAG_LENGTH && !input.last {
+                    return Some(Flow::More);
+                }
+                continue;
+            };
+            if *end != b'>' {
+                continue;
+            }
+            let length = tag.len() + 2 + usize::from(closing);
+            self.repair(RepairKind::ReasoningDropped, self.at);
+            if closing {
+                self.at += length;
+                self.forget();
+            } else {
+                self.document.reasoning_start = self.at;
+                self.at += length;
+                self.document.reasoning = Some(index);
+            }
+            return Some(Flow::Go);
+        }
+        None
+    }
+
+    /// A closing tag alone: all that came before was reasoning.
+    fn forget(&mut self) {
+        self.out.clear();
+        self.members.clear();
+        self.document = Document {
+            error: self.document.error,
+            ..Document::default()
+        };
+    }
+
+    fn step_reasoning(&mut self, tag: usize, input: Input<'_>) -> Flow {
+        let name = REASONING.get(tag).copied().unwrap_or_default();
+        let bytes = input.bytes();
+        let rest = bytes.get(self.at..).unwrap_or_default();
+        let length = name.len() + 3;
+        for found in memchr::memchr_iter(b'<', rest) {
+            let candidate = rest.get(found..).unwrap_or_default();
+            if candidate.len() < length && !input.last {
+                self.at += found;
+                return Flow::More;
+            }
+            let matches = candidate.starts_with(b"</")
+                && candidate
+                    .get(2..2 + name.len())
+                    .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
+                && candidate.get(2 + name.len()) == Some(&b'>');
+            if matches {
+                self.at += found + length;
+                self.document.reasoning = None;
+                if self.document.values == 0 {
+                    self.document.begun = false;
+                    self.document.scalar_start = None;
+                }
+                return Flow::Go;
+            }
+        }
+        self.at = bytes.len();
+        Flow::More
+    }
+
+    /// The end of the document.
+    pub(super) fn end_around(&mut self, input: Input<'_>) -> Flow {
+        let end = input.text.len();
+        let none = self.document.values == 0;
+        if none && self.document.reasoning.is_none() {
+            if let Some(start) = self.document.scalar_start.take() {
+                if let Some(flow) = self.scalar_document(start, input) {
+                    return flow;
+                }
+            }
+            if let Some(weak) = self.document.weak.take() {
+                self.document.accept_weak = true;
+                self.at = weak;
+                self.state = State::Around;
+                return Flow::Go;
+            }
+        }
+        if none {
+            let error = self.document.error;
+            return Flow::Fail(error.unwrap_or(Error::new(ErrorKind::NoValue, end)));
+        }
+        if self.document.values > 1 {
+            self.repair(RepairKind::ValuesCollected, end);
+            self.out.insert(0, '[');
+            self.out.push(']');
+            for hole in &mut self.holes {
+                *hole += 1;
+            }
+        }
+        Flow::Done {
+            end,
+            complete: !self.document.incomplete,
+        }
+    }
+
+    /// A document that is one bare scalar.
+    fn scalar_document(&mut self, start: usize, input: Input<'_>) -> Option<Flow> {
+        let token = input.slice(start, input.text.len()).trim_end();
+        let (json, kind) = match scalar(token) {
+            Scalar::Text => return None,
+            Scalar::OutOfRange => {
+                return Some(Flow::Fail(Error::new(ErrorKind::NumberOutOfRange, start)));
+            }
+            Scalar::Number => (token.to_owned(), None),
+            Scalar::Rewritten(number) => (number, Some(RepairKind::NumberTranslated)),
+            Scalar::Literal(json, true) => (json.to_owned(), None),
+            Scalar::Literal(json, false) => (json.to_owned(), Some(RepairKind::LiteralTranslated)),
+            Scalar::NonFinite => ("null".to_owned(), Some(RepairKind::NonFiniteTranslated)),
+        };
+        if let Some(kind) = kind {
+            self.repair(kind, start);
+        }
+        self.out.push_str(&json);
+        self.document.values = 1;
+        Some(Flow::Go)
+    }
+
+    /// A value could not be read: what follows is prose again.
+    pub(super) fn document_failure(&mut self, error: Error) -> Flow {
+        let fatal = !matches!(error.kind, ErrorKind::Unreadable | ErrorKind::NoValue);
+        if fatal || self.state == State::Around {
+            return Flow::Fail(error);
+        }
+        self.document.error.get_or_insert(error);
+        self.out.truncate(self.document.value_out);
+        self.holes.retain(|&hole| hole < self.document.value_out);
+        self.frames.clear();
+        self.comma = None;
+        self.last_string = None;
+        self.cut = false;
+        self.document.mid_line = true;
+        self.state = State::Around;
+        Flow::Go
+    }
+}
+
+enum Candidate {
+    Value,
+    /// A key of an object that has no opener.
+    Entry,
+    Prose,
+}
