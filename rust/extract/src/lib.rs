@@ -5,6 +5,7 @@
 //! `finish`. Cost: linear in the reply, no recursion on its depth.
 
 pub mod json;
+pub mod native;
 
 mod reply;
 
