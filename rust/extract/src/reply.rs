@@ -111,6 +111,10 @@ pub enum FaultKind {
     ReplyTooLong,
     /// The reply began to repeat itself without end.
     TextLoop,
+    /// A call turned out to be a draft: a later closing tag showed that it stood in reasoning.
+    Draft,
+    /// An argument does not fit its declared type; the call is made all the same.
+    TypeMismatch,
 }
 
 impl FaultKind {

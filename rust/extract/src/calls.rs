@@ -1,0 +1,409 @@
+//! From what a grammar read to a call, or to a fault: rules 2 and 8 in one place.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::formats::JsonCalls;
+use crate::json::{Error, ErrorKind, Mode, Reader, ReaderOptions, Status};
+use crate::view::{Kind, Value};
+use crate::{Fault, FaultKind, Limits, Span, ToolCall, Tools, ids};
+
+/// A call as a grammar read it.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub(crate) name: Option<String>,
+    pub(crate) arguments: Arguments,
+    pub(crate) id: Option<String>,
+    /// Whether the call was closed, itself or from outside.
+    pub(crate) complete: bool,
+    pub(crate) repaired: bool,
+    pub(crate) span: Span,
+}
+
+/// The arguments of a call as a grammar read them.
+#[derive(Clone, Debug)]
+pub(crate) enum Arguments {
+    /// None were given.
+    Missing,
+    /// Compact JSON of an object.
+    Json(String),
+    /// A value for each key, most of them as text.
+    Pairs(Vec<(String, PairValue)>),
+    /// One text that is all the input.
+    Text(String),
+    /// They were there but can't be used.
+    Refused(FaultKind),
+}
+
+/// The value of one argument in a format that writes them one by one.
+#[derive(Clone, Debug)]
+pub(crate) enum PairValue {
+    /// Text whose type is not said.
+    Text(String),
+    /// Text that is a string, whatever it looks like.
+    String(String),
+    /// Compact JSON.
+    Json(String),
+}
+
+/// What became of a draft.
+pub(crate) enum Settled {
+    /// A call, and the argument that does not fit its declared type, if any.
+    Call(ToolCall, Option<String>),
+    Incomplete(ToolCall),
+    Fault(Fault),
+}
+
+/// The parts of an object that may be a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Parts<'a> {
+    name: Option<(usize, Value<'a>)>,
+    arguments: Option<(usize, &'a str, Value<'a>)>,
+    id: Option<(usize, Value<'a>)>,
+    has_mcp: bool,
+    is_definition: bool,
+}
+
+/// Finds name, arguments and id in an object.
+pub(crate) fn parts<'a>(value: Value<'a>, keys: &JsonCalls) -> Parts<'a> {
+    let mut parts = Parts::default();
+    if keys.name_is_key {
+        let mut members = value.members();
+        if let (Some((_, arguments)), None) = (members.next(), members.next()) {
+            parts.arguments = Some((0, "", arguments));
+        }
+        return parts;
+    }
+    let mut inner = None;
+    for (key, member) in value.members() {
+        parts.take(key, member, keys);
+        if key == "function" && member.kind() == Kind::Object {
+            inner = Some(member);
+        }
+    }
+    if let (None, Some(inner)) = (parts.name, inner) {
+        for (key, member) in inner.members() {
+            parts.take(key, member, keys);
+        }
+    }
+    parts
+}
+
+fn rank(keys: &[String], key: &str) -> Option<usize> {
+    keys.iter().position(|known| known == key)
+}
+
+impl<'a> Parts<'a> {
+    fn take(&mut self, key: &'a str, member: Value<'a>, keys: &JsonCalls) {
+        self.has_mcp |= key == "mcp" && member.kind() == Kind::String;
+        self.is_definition |= matches!(key, "input_schema" | "inputSchema");
+        if let Some(rank) = rank(&keys.name, key) {
+            if self.name.is_none_or(|(best, _)| rank <= best) {
+                self.name = Some((rank, member));
+            }
+        } else if let Some(rank) = rank(&keys.arguments, key) {
+            if self.arguments.is_none_or(|(best, ..)| rank <= best) {
+                self.arguments = Some((rank, key, member));
+            }
+        } else if let Some(rank) = rank(&keys.id, key) {
+            if self.id.is_none_or(|(best, _)| rank <= best) {
+                self.id = Some((rank, member));
+            }
+        }
+    }
+
+    /// Whether an object outside call markup says that it is a call.
+    pub(crate) fn says_call(&self, tools: Option<&Tools>) -> bool {
+        if self.is_definition {
+            return false;
+        }
+        if let Some((_, key, arguments)) = self.arguments {
+            if key == "parameters" && is_schema(arguments) {
+                return false;
+            }
+            if self.name.is_some() {
+                return true;
+            }
+        }
+        let declared = || {
+            let name = self.name.and_then(|(_, name)| name.text())?;
+            tools.filter(|tools| tools.knows(&name))
+        };
+        self.has_mcp || declared().is_some()
+    }
+}
+
+/// Whether a value is a JSON Schema of an object: what a tool definition has as `parameters`.
+fn is_schema(value: Value<'_>) -> bool {
+    let words = |key: &str| {
+        matches!(
+            key,
+            "type" | "properties" | "required" | "additionalProperties" | "description" | "title"
+        )
+    };
+    let typed = value.get("type").and_then(Value::text).is_some_and(|text| text == "object");
+    value.get("$schema").is_some()
+        || value.get("properties").is_some_and(|inner| inner.kind() == Kind::Object)
+            && value.members().all(|(key, _)| words(key) || key.starts_with('$'))
+        || typed && value.members().all(|(key, _)| words(key))
+}
+
+/// Everything that turns drafts into calls.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules<'a> {
+    pub(crate) tools: Option<&'a Tools>,
+    pub(crate) limits: &'a Limits,
+}
+
+impl Rules<'_> {
+    /// The draft that an object of the reply is.
+    pub(crate) fn draft(&self, value: Value<'_>, keys: &JsonCalls, span: Span) -> Draft {
+        let mut draft = Draft {
+            name: None,
+            arguments: Arguments::Missing,
+            id: None,
+            complete: true,
+            repaired: false,
+            span,
+        };
+        let parts = parts(value, keys);
+        draft.name = match parts.name {
+            Some((_, name)) => name.text().map(Cow::into_owned),
+            None if keys.name_is_key => value.members().next().map(|(key, _)| unquote(key)),
+            None => None,
+        };
+        draft.id = parts.id.and_then(|(_, id)| match id.kind() {
+            Kind::String => id.text().map(Cow::into_owned),
+            Kind::Number => Some(id.json().to_owned()),
+            _ => None,
+        });
+        draft.id = draft.id.filter(|id| !id.is_empty());
+        if let Some((_, _, arguments)) = parts.arguments {
+            self.read_arguments(arguments, &mut draft);
+        }
+        draft
+    }
+
+    /// Reads what stands as arguments: an object, a string that holds one, or nothing.
+    pub(crate) fn read_arguments(&self, arguments: Value<'_>, draft: &mut Draft) {
+        draft.arguments = match arguments.kind() {
+            Kind::Object => Arguments::Json(arguments.json().to_owned()),
+            Kind::Null => Arguments::Missing,
+            Kind::String => self.decoded(&arguments.text().unwrap_or_default(), draft),
+            _ => Arguments::Refused(FaultKind::ArgumentsNotAnObject),
+        };
+    }
+
+    /// Arguments that are a JSON string of an object.
+    fn decoded(&self, text: &str, draft: &mut Draft) -> Arguments {
+        let mut text = Cow::Borrowed(text.trim());
+        for _ in 0..2 {
+            if text.is_empty() || text == "null" {
+                return Arguments::Missing;
+            }
+            let options = ReaderOptions {
+                max_depth: self.limits.max_depth,
+                mode: Mode::Value,
+                ..ReaderOptions::default()
+            };
+            let mut reader = Reader::new(options, 0);
+            let Status::Done { end, complete } = reader.read(&text, true) else {
+                return Arguments::Refused(FaultKind::UnreadableArguments);
+            };
+            draft.repaired |= !reader.repairs().is_empty();
+            let value = Value::new(reader.output());
+            let rest = text.get(end..).unwrap_or_default();
+            match value.kind() {
+                Kind::Object if rest.trim().is_empty() => {
+                    draft.complete &= complete;
+                    return Arguments::Json(reader.output().to_owned());
+                }
+                Kind::String => {
+                    let inner = value.text().unwrap_or_default().trim().to_owned();
+                    text = Cow::Owned(inner);
+                }
+                _ => break,
+            }
+        }
+        Arguments::Refused(FaultKind::ArgumentsNotAnObject)
+    }
+
+    /// The call that a draft makes, or why it makes none.
+    pub(crate) fn settle(&self, draft: Draft) -> Settled {
+        let Draft { name, arguments, id, complete, mut repaired, span } = draft;
+        let mut misfit = None;
+        let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        let Some(name) = name else {
+            return Settled::Fault(fault(FaultKind::MissingName, span.start, None));
+        };
+        let name = self.tools.and_then(|tools| tools.spelling(&name)).unwrap_or(name);
+        let arguments = match arguments {
+            Arguments::Refused(kind) => return Settled::Fault(fault(kind, span.start, Some(name))),
+            Arguments::Missing => "{}".to_owned(),
+            Arguments::Json(json) => match self.tools {
+                Some(tools) => {
+                    let typed = tools.typed(&name, &json);
+                    repaired |= typed.changed;
+                    misfit = typed.misfit;
+                    typed.json.into_owned()
+                }
+                None => json,
+            },
+            Arguments::Pairs(pairs) => self.typed_pairs(&name, &pairs, &mut misfit),
+            Arguments::Text(text) => self.only_input(&name, &text),
+        };
+        if arguments.len() > self.limits.max_argument_bytes {
+            return Settled::Fault(fault(FaultKind::ArgumentsTooLong, span.start, Some(name)));
+        }
+        let id_generated = id.is_none();
+        let id = id.unwrap_or_else(ids::call_id);
+        let call = ToolCall { id, id_generated, name, arguments, repaired, span };
+        if complete { Settled::Call(call, misfit) } else { Settled::Incomplete(call) }
+    }
+
+    fn typed_pairs(
+        &self,
+        name: &str,
+        pairs: &[(String, PairValue)],
+        misfit: &mut Option<String>,
+    ) -> String {
+        let mut json = String::from("{");
+        let keys = pairs.iter().enumerate().map(|(index, (key, _))| (key.as_str(), index));
+        let later: HashMap<&str, usize> = keys.collect();
+        for (index, (key, value)) in pairs.iter().enumerate() {
+            if later.get(key.as_str()) != Some(&index) {
+                continue;
+            }
+            if json.len() > 1 {
+                json.push(',');
+            }
+            push_string(&mut json, key);
+            json.push(':');
+            let schema = self.tools.and_then(|tools| tools.parameter(name, key));
+            let fits = match value {
+                PairValue::Json(value) => {
+                    let typed = crate::tools::typed(schema, value);
+                    json.push_str(&typed.json);
+                    typed.misfit.is_none()
+                }
+                PairValue::String(text) => {
+                    push_string(&mut json, text);
+                    true
+                }
+                PairValue::Text(text) => crate::tools::push_text(&mut json, schema, text),
+            };
+            if !fits {
+                misfit.get_or_insert_with(|| key.clone());
+            }
+        }
+        json.push('}');
+        json
+    }
+
+    fn only_input(&self, name: &str, text: &str) -> String {
+        let parameter = self.tools.and_then(|tools| tools.only_string(name));
+        let mut json = String::from("{");
+        push_string(&mut json, parameter.unwrap_or("input"));
+        json.push(':');
+        push_string(&mut json, text);
+        json.push('}');
+        json
+    }
+}
+
+/// The text of a key as it is written between its quotes.
+pub(crate) fn unquote(key: &str) -> String {
+    if key.contains('\\') {
+        return crate::json::unescape(&format!("\"{key}\"")).into_owned();
+    }
+    key.to_owned()
+}
+
+/// Appends a JSON string.
+pub(crate) fn push_string(json: &mut String, text: &str) {
+    json.push('"');
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0c => "\\f",
+            0..0x20 => "",
+            _ => continue,
+        };
+        json.push_str(text.get(from..at).unwrap_or_default());
+        if escape.is_empty() {
+            json.push_str("\\u00");
+            json.push(char::from(if byte < 0x10 { b'0' } else { b'1' }));
+            json.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+        } else {
+            json.push_str(escape);
+        }
+        from = at + 1;
+    }
+    json.push_str(text.get(from..).unwrap_or_default());
+    json.push('"');
+}
+
+/// A fault with its message.
+pub(crate) fn fault(kind: FaultKind, offset: usize, name: Option<String>) -> Fault {
+    let of = name.as_deref().map_or_else(String::new, |name| format!(" of {name:?}"));
+    let message = match kind {
+        FaultKind::UnreadableArguments => {
+            format!("the payload{of} at byte {offset} is no JSON and could not be healed; send it as one JSON object")
+        }
+        FaultKind::ArgumentsNotAnObject => {
+            format!("the arguments{of} at byte {offset} are no JSON object; send an object with one member for each parameter")
+        }
+        FaultKind::MissingArguments => {
+            format!("the arguments{of} at byte {offset} have a key but no value; send an object, or leave the key out")
+        }
+        FaultKind::MissingName => {
+            format!("the call at byte {offset} has no tool name; send the name as a string that is not empty")
+        }
+        FaultKind::Junk => {
+            format!("the text at byte {offset} stands inside call markup but belongs to no call; write only calls there")
+        }
+        FaultKind::UnknownMember => {
+            format!("the member{of} at byte {offset} has no meaning here; leave it out")
+        }
+        FaultKind::NumberOutOfRange => {
+            format!("a number{of} at byte {offset} is beyond the range of a double; send it as a string")
+        }
+        FaultKind::TooDeep => {
+            format!("the payload{of} at byte {offset} is nested too deeply; flatten it or raise max_depth")
+        }
+        FaultKind::TooManyCalls => {
+            format!("the call{of} at byte {offset} is one more than max_calls allows; send fewer calls in one reply")
+        }
+        FaultKind::ArgumentsTooLong => {
+            format!("the arguments{of} at byte {offset} are longer than max_argument_bytes; send less, or in parts")
+        }
+        FaultKind::ReplyTooLong => {
+            format!("the reply is longer than max_reply_bytes; what follows byte {offset} was not read")
+        }
+        FaultKind::TextLoop => {
+            format!("the reply repeats itself without end from byte {offset} on")
+        }
+        FaultKind::TypeMismatch => {
+            format!("an argument{of} at byte {offset} does not fit its declared type and stays as it is; send the declared type")
+        }
+        FaultKind::Draft => {
+            format!("the call{of} at byte {offset} was drafted in reasoning and is not made; call the tool outside reasoning")
+        }
+    };
+    Fault { kind, offset, name, message }
+}
+
+/// The fault that an error of the JSON reader means.
+pub(crate) fn fault_of(error: Error) -> FaultKind {
+    match error.kind {
+        ErrorKind::NumberOutOfRange => FaultKind::NumberOutOfRange,
+        ErrorKind::TooDeep => FaultKind::TooDeep,
+        _ => FaultKind::UnreadableArguments,
+    }
+}

@@ -1,0 +1,99 @@
+//! Ids for calls to which the model gave none.
+//!
+//! `call_` and 24 letters and digits (142 bits). Each thread has a generator that is seeded from
+//! the operating system and seeded anew when the process id changes, so that forked processes do
+//! not repeat each other.
+
+use std::cell::Cell;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const LENGTH: usize = 24;
+
+/// `xoshiro256++` by Blackman and Vigna, <https://prng.di.unimi.it>.
+#[derive(Clone, Copy)]
+struct Generator {
+    state: [u64; 4],
+    process: u32,
+}
+
+thread_local! {
+    static GENERATOR: Cell<Option<Generator>> = const { Cell::new(None) };
+}
+
+impl Generator {
+    fn seeded(process: u32) -> Self {
+        let seed = getrandom::u64().and_then(|a| {
+            Ok([a, getrandom::u64()?, getrandom::u64()?, getrandom::u64()?])
+        });
+        let state = seed.unwrap_or_else(|_| std::array::from_fn(|_| fallback(process)));
+        Self { state: if state == [0; 4] { [1, 2, 3, 4] } else { state }, process }
+    }
+
+    fn next(&mut self) -> u64 {
+        let [a, b, c, d] = self.state;
+        let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
+        let (c, d) = (c ^ a, d ^ b);
+        let (b2, a2) = (b ^ c, a ^ d);
+        self.state = [a2, b2, c ^ (b << 17), d.rotate_left(45)];
+        result
+    }
+}
+
+/// Seeds for the case that the operating system gives none: the hasher's keys, clock, process.
+fn fallback(process: u32) -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(process);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    hasher.write_u128(now.map_or(0, |elapsed| elapsed.as_nanos()));
+    hasher.finish()
+}
+
+/// A new id.
+pub(crate) fn call_id() -> String {
+    let process = std::process::id();
+    GENERATOR.with(|cell| {
+        let mut generator = match cell.get() {
+            Some(generator) if generator.process == process => generator,
+            _ => Generator::seeded(process),
+        };
+        let mut id = String::with_capacity(5 + LENGTH);
+        id.push_str("call_");
+        for _ in 0..LENGTH / 8 {
+            // Eight letters from one word: scaling 64 bits down to 62^8 values keeps the bias
+            // below 2^-16.
+            let mut value = u128::from(generator.next()) * 218_340_105_584_896 >> 64;
+            for _ in 0..8 {
+                let letter = LETTERS.get((value % 62) as usize).copied().unwrap_or(b'0');
+                id.push(char::from(letter));
+                value /= 62;
+            }
+        }
+        cell.set(Some(generator));
+        id
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn ids_are_well_formed_and_differ() {
+        let ids: HashSet<String> = (0..10_000).map(|_| call_id()).collect();
+        assert_eq!(ids.len(), 10_000);
+        for id in ids {
+            let letters = id.strip_prefix("call_").unwrap();
+            assert_eq!(letters.len(), 24);
+            assert!(letters.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        }
+    }
+
+    #[test]
+    fn another_process_id_seeds_anew() {
+        let first = Generator::seeded(1);
+        assert_ne!(first.state, Generator::seeded(2).state);
+    }
+}

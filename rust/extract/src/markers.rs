@@ -1,0 +1,406 @@
+//! Finds any of some hundred markers in a reply in one pass.
+//!
+//! A marker is looked for from its *anchor*, the first of its bytes that is one of `<[{:`: `memchr`
+//! jumps from anchor to anchor, a trie of all markers is walked from there, and what stands before
+//! the anchor is compared backwards. So plain text costs what `memchr` costs, however many formats
+//! are read. Markers without an anchor byte get a substring search of their own.
+
+use memchr::memmem;
+
+/// Bytes that a marker may be anchored at.
+const ANCHORS: &[u8] = b"<[:{";
+/// Longest attribute-free end of a tag (`:suffix`, blanks) that is read.
+const LONGEST_TAIL: usize = 48;
+
+/// The number of a marker within [`Markers`].
+pub(crate) type MarkerId = u16;
+
+/// What stands at an anchor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// No marker.
+    Nothing,
+    /// The text so far may become one; it would begin here.
+    Partial(usize),
+    /// A marker.
+    Hit(Hit),
+}
+
+/// A marker in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub(crate) id: MarkerId,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// How a marker ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tail {
+    /// With its last byte.
+    Exact,
+    /// With `>`, before which blanks or a `:suffix` may stand.
+    Tag,
+    /// Before a blank or `>`: the name of a tag with attributes.
+    Name,
+}
+
+#[derive(Clone, Debug)]
+struct Marker {
+    /// The bytes before the anchor.
+    prefix: Vec<u8>,
+    /// The bytes from the anchor on, without the `>` of a tag.
+    stem: Vec<u8>,
+    tail: Tail,
+    any_case: bool,
+    line_start: bool,
+    id: MarkerId,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    /// Byte (in lower case) and node.
+    edges: Vec<(u8, u32)>,
+    /// Markers whose stem ends here.
+    ends: Vec<u32>,
+}
+
+/// A set of markers, compiled.
+#[derive(Clone, Debug)]
+pub(crate) struct Markers {
+    markers: Vec<Marker>,
+    nodes: Vec<Node>,
+    /// Markers with bytes before their anchor.
+    prefixed: Vec<u32>,
+    /// Markers without an anchor.
+    unanchored: Vec<(memmem::Finder<'static>, Vec<u8>, MarkerId)>,
+    names: Vec<String>,
+}
+
+impl Markers {
+    pub(crate) fn new() -> Self {
+        Self {
+            markers: Vec::new(),
+            nodes: vec![Node::default()],
+            prefixed: Vec::new(),
+            unanchored: Vec::new(),
+            names: Vec::new(),
+        }
+    }
+
+    /// Adds a marker, with its spellings, and returns its number; the same one for the same text.
+    ///
+    /// `<name>` is a tag: read in any case, with blanks or a suffix before its `>`. `<name` is the
+    /// beginning of a tag with attributes. `｜` and `▁` also stand for `|` and for `_`, a space or
+    /// `\_`. A text that begins with a newline is a marker at the beginning of a line.
+    pub(crate) fn add(&mut self, text: &str) -> MarkerId {
+        if let Some(known) = self.names.iter().position(|name| name == text) {
+            return MarkerId::try_from(known).unwrap_or(MarkerId::MAX);
+        }
+        let id = MarkerId::try_from(self.names.len()).unwrap_or(MarkerId::MAX);
+        self.names.push(text.to_owned());
+        for spelling in spellings(text) {
+            self.insert(&spelling, id);
+        }
+        id
+    }
+
+    /// How many markers there are.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    fn insert(&mut self, text: &str, id: MarkerId) {
+        let (line_start, text) = match text.strip_prefix('\n') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let bytes = text.as_bytes();
+        let Some(anchor) = bytes.iter().position(|byte| ANCHORS.contains(byte)) else {
+            let finder = memmem::Finder::new(bytes).into_owned();
+            self.unanchored.push((finder, bytes.to_vec(), id));
+            return;
+        };
+        let (prefix, rest) = bytes.split_at(anchor);
+        let tail = tail_of(rest);
+        let stem = if tail == Tail::Tag { rest.get(..rest.len() - 1).unwrap_or(rest) } else { rest };
+        let number = u32::try_from(self.markers.len()).unwrap_or(u32::MAX);
+        if !prefix.is_empty() {
+            self.prefixed.push(number);
+        }
+        let mut node = 0_usize;
+        for byte in stem {
+            node = self.child_or_new(node, byte.to_ascii_lowercase());
+        }
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.ends.push(number);
+        }
+        self.markers.push(Marker {
+            prefix: prefix.to_vec(),
+            stem: stem.to_vec(),
+            tail,
+            any_case: tail != Tail::Exact,
+            line_start,
+            id,
+        });
+    }
+
+    fn child(&self, node: usize, byte: u8) -> Option<usize> {
+        let edges = &self.nodes.get(node)?.edges;
+        edges.iter().find(|edge| edge.0 == byte).map(|edge| edge.1 as usize)
+    }
+
+    fn child_or_new(&mut self, node: usize, byte: u8) -> usize {
+        if let Some(child) = self.child(node, byte) {
+            return child;
+        }
+        let child = self.nodes.len();
+        self.nodes.push(Node::default());
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.edges.push((byte, u32::try_from(child).unwrap_or(u32::MAX)));
+        }
+        child
+    }
+
+    /// What stands at the anchor byte at `anchor`; of several markers, the longest that is wanted.
+    pub(crate) fn look(
+        &self,
+        text: &[u8],
+        anchor: usize,
+        last: bool,
+        wanted: impl Fn(MarkerId) -> bool,
+    ) -> Look {
+        let mut node = 0_usize;
+        let mut at = anchor;
+        let mut found = Look::Nothing;
+        loop {
+            let Some(entry) = self.nodes.get(node) else { return found };
+            for number in &entry.ends {
+                let Some(marker) = self.markers.get(*number as usize) else { continue };
+                match marker.ends_at(text, anchor, at, last) {
+                    Look::Hit(hit) if wanted(hit.id) => found = Look::Hit(hit),
+                    Look::Partial(start) if wanted(marker.id) => found = Look::Partial(start),
+                    _ => {}
+                }
+            }
+            let Some(byte) = text.get(at) else {
+                let open = !last && !entry.edges.is_empty();
+                return if open { self.partial(text, anchor, node, found) } else { found };
+            };
+            match self.child(node, byte.to_ascii_lowercase()) {
+                Some(child) => node = child,
+                None => return found,
+            }
+            at += 1;
+        }
+    }
+
+    /// The text ended within the trie: where would the longest marker below `node` begin?
+    fn partial(&self, text: &[u8], anchor: usize, node: usize, found: Look) -> Look {
+        let before = text.get(..anchor).unwrap_or_default();
+        let mut stack = vec![node];
+        let mut earliest = None;
+        while let Some(node) = stack.pop() {
+            let Some(entry) = self.nodes.get(node) else { continue };
+            stack.extend(entry.edges.iter().map(|edge| edge.1 as usize));
+            for number in &entry.ends {
+                let Some(marker) = self.markers.get(*number as usize) else { continue };
+                if marker.fits_before(before) {
+                    let start = anchor - marker.prefix.len();
+                    earliest = Some(earliest.map_or(start, |known: usize| known.min(start)));
+                }
+            }
+        }
+        earliest.map_or(found, Look::Partial)
+    }
+
+    /// Where a marker may begin whose anchor has not come yet, at the end of `text`.
+    pub(crate) fn unfinished(&self, text: &[u8]) -> Option<usize> {
+        let prefixed = self.prefixed.iter().filter_map(|number| {
+            let marker = self.markers.get(*number as usize)?;
+            overlap(text, &marker.prefix)
+        });
+        let unanchored = self.unanchored.iter().filter_map(|(_, literal, _)| {
+            let all_but_last = literal.split_last().map_or(&[][..], |(_, rest)| rest);
+            overlap(text, all_but_last)
+        });
+        prefixed.chain(unanchored).min()
+    }
+
+    /// The next marker without an anchor byte in `text` from `from` on.
+    pub(crate) fn next_unanchored(&self, text: &[u8], from: usize) -> Option<Hit> {
+        let rest = text.get(from..)?;
+        let hits = self.unanchored.iter().filter_map(|(finder, literal, id)| {
+            let start = from + finder.find(rest)?;
+            Some(Hit { id: *id, start, end: start + literal.len() })
+        });
+        hits.min_by_key(|hit| hit.start)
+    }
+
+    /// Whether any marker has no anchor byte.
+    pub(crate) fn has_unanchored(&self) -> bool {
+        !self.unanchored.is_empty()
+    }
+}
+
+impl Marker {
+    /// Whether this marker, whose stem lies in `text` from `anchor` to `at`, really stands there.
+    fn ends_at(&self, text: &[u8], anchor: usize, at: usize, last: bool) -> Look {
+        let stem = text.get(anchor..at).unwrap_or_default();
+        let before = text.get(..anchor).unwrap_or_default();
+        if !self.any_case && stem != self.stem.as_slice() || !self.fits_before(before) {
+            return Look::Nothing;
+        }
+        let start = anchor - self.prefix.len();
+        match tail_end(self.tail, text, at, last) {
+            TailEnd::At(end) => Look::Hit(Hit { id: self.id, start, end }),
+            TailEnd::Unknown => Look::Partial(start),
+            TailEnd::No => Look::Nothing,
+        }
+    }
+
+    fn fits_before(&self, before: &[u8]) -> bool {
+        let Some(rest) = before.strip_suffix(self.prefix.as_slice()) else {
+            return false;
+        };
+        !self.line_start || turnwarden_cleanup::at_line_start(rest, rest.len())
+    }
+}
+
+enum TailEnd {
+    At(usize),
+    Unknown,
+    No,
+}
+
+fn tail_end(tail: Tail, text: &[u8], at: usize, last: bool) -> TailEnd {
+    let rest = text.get(at..).unwrap_or_default();
+    let unknown = if last { TailEnd::No } else { TailEnd::Unknown };
+    match tail {
+        Tail::Exact => TailEnd::At(at),
+        Tail::Name => match rest.first() {
+            Some(byte) if byte.is_ascii_whitespace() || *byte == b'>' => TailEnd::At(at),
+            Some(_) => TailEnd::No,
+            None => unknown,
+        },
+        Tail::Tag => {
+            let window = rest.get(..LONGEST_TAIL).unwrap_or(rest);
+            let suffix = window.first() == Some(&b':');
+            let end = window.iter().position(|byte| match byte {
+                b'_' | b'-' | b'.' | b':' => !suffix,
+                b' ' | b'\t' | b'\r' | b'\n' => false,
+                byte => !(suffix && byte.is_ascii_alphanumeric()),
+            });
+            match end {
+                Some(end) if window.get(end) == Some(&b'>') => TailEnd::At(at + end + 1),
+                Some(_) => TailEnd::No,
+                None if window.len() == LONGEST_TAIL => TailEnd::No,
+                None => unknown,
+            }
+        }
+    }
+}
+
+/// Tags are `<`, letters, digits and `_:-/.`, and `>`; special tokens such as `<|name|>` are not.
+fn tail_of(stem: &[u8]) -> Tail {
+    let Some(name) = stem.strip_prefix(b"<") else {
+        return Tail::Exact;
+    };
+    let (name, tail) = match name.strip_suffix(b">") {
+        Some(name) => (name, Tail::Tag),
+        None => (name, Tail::Name),
+    };
+    let letters = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:-/.".contains(byte);
+    if !name.is_empty() && name.iter().all(letters) { tail } else { Tail::Exact }
+}
+
+/// The spellings of a marker: full-width bars and lower blocks get lost on the way.
+fn spellings(text: &str) -> Vec<String> {
+    let bars: &[&str] = if text.contains('｜') { &["｜", "|"] } else { &["｜"] };
+    let blocks: &[&str] = if text.contains('▁') { &["▁", "_", " ", "\\_"] } else { &["▁"] };
+    let mut all = Vec::new();
+    for bar in bars {
+        for block in blocks {
+            all.push(text.replace('｜', bar).replace('▁', block));
+        }
+    }
+    all
+}
+
+/// Where the longest end of `text` begins that is a beginning of `literal`.
+fn overlap(text: &[u8], literal: &[u8]) -> Option<usize> {
+    let longest = literal.len().min(text.len());
+    (1..=longest)
+        .rev()
+        .find(|length| text.ends_with(literal.get(..*length).unwrap_or_default()))
+        .map(|length| text.len() - length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn markers(texts: &[&str]) -> Markers {
+        let mut markers = Markers::new();
+        for text in texts {
+            markers.add(text);
+        }
+        markers
+    }
+
+    fn look(markers: &Markers, text: &str, anchor: usize) -> Look {
+        markers.look(text.as_bytes(), anchor, false, |_| true)
+    }
+
+    fn hit(id: MarkerId, start: usize, end: usize) -> Look {
+        Look::Hit(Hit { id, start, end })
+    }
+
+    #[test]
+    fn the_longest_marker_wins() {
+        let markers = markers(&["<tool_call>", "<tool_calls>"]);
+        assert_eq!(look(&markers, "<tool_calls>x", 0), hit(1, 0, 12));
+        assert_eq!(look(&markers, "<TOOL_CALL>x", 0), hit(0, 0, 11));
+    }
+
+    #[test]
+    fn tags_may_hold_blanks_and_a_suffix_before_their_end() {
+        let markers = markers(&["<tool_call>", "<invoke"]);
+        assert_eq!(look(&markers, "<tool_call >", 0), hit(0, 0, 12));
+        assert_eq!(look(&markers, "<tool_call:6124c78e>", 0), hit(0, 0, 20));
+        assert_eq!(look(&markers, "<invoke name=", 0), hit(1, 0, 7));
+        assert_eq!(look(&markers, "<invoked", 0), Look::Nothing);
+    }
+
+    #[test]
+    fn text_that_may_become_a_marker_is_partial() {
+        let markers = markers(&["<tool_call>", "functools["]);
+        for end in 1..11 {
+            assert_eq!(look(&markers, &"<tool_call>"[..end], 0), Look::Partial(0), "{end}");
+        }
+        assert_eq!(markers.unfinished(b"see functoo"), Some(4));
+        assert_eq!(markers.unfinished(b"see functools of"), Some(15));
+        assert_eq!(look(&markers, "a functools[", 11), hit(1, 2, 12));
+    }
+
+    #[test]
+    fn full_width_bars_and_blocks_have_other_spellings() {
+        let markers = markers(&["<｜tool▁sep｜>"]);
+        for text in ["<｜tool▁sep｜>", "<|tool_sep|>", "<｜tool sep｜>", "<|tool\\_sep|>"] {
+            assert_eq!(look(&markers, text, 0), hit(0, 0, text.len()), "{text}");
+        }
+    }
+
+    #[test]
+    fn special_tokens_are_read_in_their_own_case_only() {
+        let markers = markers(&["[TOOL_CALLS]"]);
+        assert_eq!(look(&markers, "[tool_calls]", 0), Look::Nothing);
+    }
+
+    #[test]
+    fn markers_at_line_starts_stand_nowhere_else() {
+        let markers = markers(&["\nAction:"]);
+        assert_eq!(look(&markers, "x\n Action: y", 9), hit(0, 3, 10));
+        assert_eq!(look(&markers, "x Action: y", 8), Look::Nothing);
+    }
+}
