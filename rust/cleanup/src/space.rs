@@ -54,6 +54,12 @@ impl Joint {
         SpaceKept::AsIs(&self.space)
     }
 
+    /// Adds what another one holds.
+    pub fn append(&mut self, other: Self) {
+        self.space.push_str(&other.space);
+        self.cut |= other.cut;
+    }
+
     /// Begins anew.
     pub fn clear(&mut self) {
         self.space.clear();

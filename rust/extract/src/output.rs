@@ -240,19 +240,10 @@ impl Output {
         self.joint_spans = spans;
     }
 
-    /// Writes `text`, whose span is there already as number `index`, as visible text.
-    pub(crate) fn insert_text(&mut self, text: &str, index: usize) {
-        self.settle_joint();
-        self.reply.text.push_str(text);
-        if let Some(span) = self.reply.spans.get_mut(index) {
-            span.0 = SpanKind::Text;
-        }
-    }
-
-    /// Adds a span of its own, which [`Self::insert_text`] may turn into text later.
-    pub(crate) fn open_span(&mut self, kind: SpanKind, start: usize, end: usize) -> usize {
-        self.reply.spans.push((kind, Span { start, end }));
-        self.reply.spans.len() - 1
+    /// Adds white space that was taken, behind what waits now.
+    pub(crate) fn append_joint(&mut self, (joint, spans): (Joint, Vec<usize>)) {
+        self.joint.append(joint);
+        self.joint_spans.extend(spans);
     }
 
     /// Adds a complete call.

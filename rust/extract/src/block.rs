@@ -1,0 +1,268 @@
+//! A section of call markup: calls between markers, and what else may stand there.
+//!
+//! Nothing is written until the first call (or junk that a marker closes) shows that this is a
+//! section; until then it may still be text that only names a marker.
+
+use crate::calls::{fault, fault_of};
+use crate::grammars::{Begin, Input, Item, Read};
+use crate::machine::{Flow, Machine, State};
+use crate::markers::{Hit, Look, MarkerId};
+use crate::plan::{Entry, SyntaxId};
+use crate::scan::Stops;
+use crate::{FaultKind, Span};
+
+/// A section that is being read.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// The marker that opened it.
+    open: Hit,
+    /// What it may be.
+    syntaxes: Vec<SyntaxId>,
+    /// Where the next item is looked for.
+    at: usize,
+    item: Option<(SyntaxId, Item)>,
+    /// Whether anything was found that makes it a section.
+    committed: bool,
+    /// Where text begins that is no item, and how far a marker was looked for after it.
+    junk: Option<(Junk, usize)>,
+    stops: Stops,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Junk {
+    start: usize,
+    kind: FaultKind,
+}
+
+impl Block {
+    pub(crate) fn new(open: Hit, syntaxes: Vec<SyntaxId>) -> Self {
+        Self {
+            open,
+            syntaxes,
+            at: open.end,
+            item: None,
+            committed: false,
+            junk: None,
+            stops: Stops::default(),
+        }
+    }
+}
+
+/// What stands at some place in a section.
+enum Next {
+    Closer(Hit),
+    Opener(Hit),
+    Item(SyntaxId, Item),
+    Junk,
+    Wait,
+}
+
+impl Machine {
+    pub(crate) fn block(&mut self, mut block: Box<Block>, input: Input<'_>) -> Flow {
+        loop {
+            if block.item.is_some() && !self.read_item(&mut block, input) {
+                self.state = State::Block(block);
+                return Flow::Wait;
+            }
+            if block.junk.is_some() {
+                return self.junk(block, input);
+            }
+            let at = after_separators(input, block.at, block.committed);
+            if at == input.text.len() {
+                if !input.last {
+                    self.state = State::Block(block);
+                    return Flow::Wait;
+                }
+                return self.leave(&block, block.at, input);
+            }
+            match self.next_in(&block, at, input) {
+                Next::Wait => {
+                    self.state = State::Block(block);
+                    return Flow::Wait;
+                }
+                Next::Closer(hit) => {
+                    self.commit(&mut block, input);
+                    self.out.cut_from_cleaned(0, 0);
+                    return self.leave(&block, hit.end, input);
+                }
+                Next::Opener(hit) => block.at = hit.end,
+                Next::Item(syntax, item) => block.item = Some((syntax, item)),
+                Next::Junk if block.committed && !self.closes(&block) => {
+                    return self.leave(&block, block.at, input);
+                }
+                Next::Junk => {
+                    let junk = Junk { start: at, kind: FaultKind::Junk };
+                    block.junk = Some((junk, at));
+                }
+            }
+        }
+    }
+
+    /// Reads on in the current item; false when more text is needed.
+    fn read_item(&mut self, block: &mut Block, input: Input<'_>) -> bool {
+        let Some((syntax, item)) = &mut block.item else { return true };
+        let syntax = *syntax;
+        let mut drafts = Vec::new();
+        let shared = std::sync::Arc::clone(&self.shared);
+        let Some(entry) = shared.plan.entry(syntax) else { return true };
+        let read = item.read(entry, Self::rules(&shared), input, &mut drafts);
+        let over = !matches!(read, Read::Wait);
+        if over {
+            let repairs = item.repairs().to_vec();
+            self.out.repairs(repairs);
+        }
+        for draft in drafts {
+            let recovering = self.reasoning.as_ref().is_some_and(|open| open.recovering);
+            if recovering && !draft.complete {
+                continue;
+            }
+            block.syntaxes = vec![syntax];
+            self.commit(block, input);
+            self.accept(draft, syntax);
+        }
+        match read {
+            Read::Wait => false,
+            Read::Done(end) => {
+                block.at = end;
+                block.item = None;
+                true
+            }
+            Read::Failed(error, span) => {
+                block.item = None;
+                block.at = span.start;
+                let junk = Junk { start: span.start, kind: fault_of(error) };
+                block.junk = Some((junk, span.end));
+                true
+            }
+        }
+    }
+
+    /// What stands at `at`: an end, another beginning, an item, or nothing of that.
+    fn next_in(&self, block: &Block, at: usize, input: Input<'_>) -> Next {
+        let wanted = |id: MarkerId| self.entries(block).any(|e| e.close.contains(&id) || e.open.contains(&id));
+        let look = self.shared.plan.markers.look(input.bytes(), at, input.last, wanted);
+        match look {
+            Look::Hit(hit) if self.entries(block).any(|e| e.close.contains(&hit.id)) => {
+                return Next::Closer(hit);
+            }
+            Look::Hit(hit) => return Next::Opener(hit),
+            Look::Partial(_) => return Next::Wait,
+            Look::Nothing => {}
+        }
+        for syntax in &block.syntaxes {
+            let Some(entry) = self.shared.plan.entry(*syntax) else { continue };
+            match Item::begin(entry, Self::rules(&self.shared), input, at) {
+                Begin::Yes(item) => return Next::Item(*syntax, item),
+                Begin::Wait => return Next::Wait,
+                Begin::No => {}
+            }
+        }
+        Next::Junk
+    }
+
+    fn entries<'a>(&'a self, block: &'a Block) -> impl Iterator<Item = &'a Entry> {
+        block.syntaxes.iter().filter_map(|syntax| self.shared.plan.entry(*syntax))
+    }
+
+    /// Whether anything closes a section of this kind.
+    fn closes(&self, block: &Block) -> bool {
+        self.entries(block).any(|entry| !entry.close.is_empty())
+    }
+
+    /// Text that is no item: a fault once a marker of the section follows, else no part of it.
+    fn junk(&mut self, mut block: Box<Block>, input: Input<'_>) -> Flow {
+        let Some((junk, from)) = block.junk else { return Flow::Go };
+        match self.marker_of(&mut block, from, input) {
+            Look::Hit(hit) => {
+                self.commit(&mut block, input);
+                let end = input.slice(junk.start, hit.start).trim_end().len() + junk.start;
+                if junk.start > self.done {
+                    self.markup(junk.start);
+                }
+                self.out.fault(fault(junk.kind, junk.start, None));
+                self.out.fault_span(self.done, end);
+                self.done = self.done.max(end);
+                block.junk = None;
+                block.at = hit.start;
+                self.state = State::Block(block);
+                Flow::Go
+            }
+            Look::Partial(start) => {
+                block.junk = Some((junk, start));
+                self.state = State::Block(block);
+                Flow::Wait
+            }
+            Look::Nothing if !input.last => {
+                block.junk = Some((junk, input.text.len()));
+                self.state = State::Block(block);
+                Flow::Wait
+            }
+            Look::Nothing => self.leave(&block, junk.start, input),
+        }
+    }
+
+    /// The next marker that belongs to the section.
+    fn marker_of(&self, block: &mut Block, mut from: usize, input: Input<'_>) -> Look {
+        let markers = &self.shared.plan.markers;
+        let mut stops = std::mem::take(&mut block.stops);
+        let found = loop {
+            let Some(stop) = stops.next(markers, input.bytes(), from, false) else {
+                break match markers.unfinished(input.bytes()) {
+                    Some(start) if !input.last => Look::Partial(start),
+                    _ => Look::Nothing,
+                };
+            };
+            let at = stop.at();
+            let wanted = |id: MarkerId| {
+                self.entries(block).any(|e| e.close.contains(&id) || e.open.contains(&id))
+            };
+            match markers.look(input.bytes(), at, input.last, wanted) {
+                Look::Nothing => from = at + 1,
+                found => break found,
+            }
+        };
+        block.stops = stops;
+        found
+    }
+
+    /// The section is one: its beginning is markup, and what surrounds it is settled.
+    fn commit(&mut self, block: &mut Block, input: Input<'_>) {
+        if std::mem::replace(&mut block.committed, true) {
+            return;
+        }
+        if self.reasoning.is_none() {
+            self.settle_as_payload(input);
+        }
+        self.markup(block.open.end);
+        self.after_reasoning = false;
+    }
+
+    /// Leaves the section at `end`; what was no section is text.
+    fn leave(&mut self, block: &Block, end: usize, input: Input<'_>) -> Flow {
+        if !block.committed {
+            self.scan = block.open.end;
+            return Flow::Go;
+        }
+        self.markup(end);
+        self.scan = end.max(self.done);
+        if let Some(reasoning) = &mut self.reasoning {
+            reasoning.start = reasoning.start.min(end);
+            self.out.close_reasoning();
+            self.out.open_reasoning();
+        }
+        let _ = input;
+        Flow::Go
+    }
+}
+
+/// Passes over white space, and after an item over what may separate two of them.
+fn after_separators(input: Input<'_>, from: usize, after_item: bool) -> usize {
+    let at = input.after_space(from);
+    if after_item && matches!(input.bytes().get(at), Some(b',' | b';')) {
+        return input.after_space(at + 1);
+    }
+    at
+}
+
+#[allow(dead_code)]
+fn _unused(_: Span) {}

@@ -1,0 +1,498 @@
+//! JSON outside call markup, which is a payload only when it says so: workflow JSON, and objects
+//! and arrays of calls that are the whole reply or stand in a fence.
+
+use std::sync::Arc;
+
+use crate::calls::{Draft, fault, fault_of};
+use crate::formats::{Body, JsonCalls};
+use crate::grammars::Input;
+use crate::grammars::json::{draft, mark_repaired, parts_of, reader, value_of};
+use crate::json::{Error, Kind, Reader, Status};
+use crate::machine::{FenceFate, Flow, Machine, Pending, State};
+use crate::output::Checkpoint;
+use crate::plan::SyntaxId;
+use crate::prose::Wait;
+use crate::view::Value;
+use crate::workflow::Progress;
+use crate::{FaultKind, Span};
+
+/// Longest key without quotes at which an object is recognised.
+const LONGEST_BARE_KEY: usize = 64;
+
+/// Keys that leave open whether an object is a call, workflow JSON or a native message.
+const TELLING_KEYS: &[&str] = &[
+    "content", "next", "name", "mcp", "arguments", "args", "params", "parameters", "input", "type",
+    "id", "function", "tool_calls", "function_call", "role", "output", "candidates", "choices",
+    "parts", "functionCall", "function_call_id", "call_id", "tool_call_id", "index", "thought",
+    "thoughts", "thinking", "reasoning", "reason", "explanation", "object", "model", "created",
+    "message", "tool", "tool_name", "action", "action_input", "status", "created_at",
+];
+
+/// Where JSON stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nothing visible stands before it.
+    Whole,
+    /// First in a fence that may hold a payload; `first`: nothing visible stands before the fence.
+    Fence { first: bool },
+    /// Within text.
+    Prose,
+}
+
+impl Place {
+    /// Whether it may be the whole reply after cleanup.
+    pub(crate) fn is_first(self) -> bool {
+        matches!(self, Self::Whole | Self::Fence { first: true })
+    }
+}
+
+/// JSON that may be a payload.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) place: Place,
+    pub(crate) start: usize,
+    pub(crate) reader: Reader,
+    /// The members that have been looked at.
+    seen: usize,
+    phase: Phase,
+    /// Whether the first key is a string `content` that holds no array.
+    content_first: bool,
+    /// The list `next`, by the number of its member.
+    next: Option<usize>,
+    /// The output before this JSON.
+    checkpoint: Checkpoint,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Held back.
+    Open,
+    /// Its keys make it an unlikely payload: it goes out as text while it is read on.
+    LetGo,
+    /// Workflow JSON.
+    Workflow(Progress),
+}
+
+impl Candidate {
+    /// JSON at `at`, if an object or array may begin there that may be a payload.
+    pub(crate) fn begin(
+        machine: &Machine,
+        place: Place,
+        at: usize,
+        input: Input<'_>,
+    ) -> Result<Option<Self>, Wait> {
+        if !machine.reads_json(place) || !looks_like_payload(place, at, input)? {
+            return Ok(None);
+        }
+        let plan = machine.plan();
+        let closers = match place {
+            Place::Fence { .. } => &plan.fence_closers,
+            Place::Whole | Place::Prose => &plan.no_closers,
+        };
+        Ok(Some(Self {
+            place,
+            start: at,
+            reader: reader(Machine::rules(&machine.shared), closers, at),
+            seen: 0,
+            phase: Phase::Open,
+            content_first: false,
+            next: None,
+            checkpoint: Checkpoint::default(),
+        }))
+    }
+
+    /// Whether repairs make JSON in prose too doubtful to be read on.
+    fn is_doubtful(&self) -> bool {
+        self.place == Place::Prose
+            && matches!(self.phase, Phase::LetGo)
+            && !self.reader.repairs().is_empty()
+    }
+}
+
+/// Whether an object or array begins at `at` that may be a payload there.
+fn looks_like_payload(place: Place, at: usize, input: Input<'_>) -> Result<bool, Wait> {
+    let text = input.slice(at, input.text.len());
+    let Some(opener) = text.chars().next() else { return Ok(false) };
+    let inside = input.after_space(at + opener.len_utf8());
+    let rest = input.slice(inside, input.text.len());
+    let Some(first) = rest.chars().next() else {
+        return if input.last { Ok(false) } else { Err(Wait) };
+    };
+    if matches!(opener, '[' | '［') {
+        return Ok(place != Place::Prose && matches!(first, '{' | '｛'));
+    }
+    let prose = place == Place::Prose;
+    match first {
+        '"' => Ok(true),
+        '/' | '#' => Ok(!prose),
+        '\'' | '“' | '”' | '＂' | '‘' | '\\' | '`' => {
+            let key = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+            bare_key(key, prose, input.last)
+        }
+        c if c.is_alphanumeric() || c == '_' || c == '$' => bare_key(rest, prose, input.last),
+        _ => Ok(false),
+    }
+}
+
+/// Whether `text` begins with a key; in prose only a key of workflow JSON will do.
+fn bare_key(text: &str, prose: bool, last: bool) -> Result<bool, Wait> {
+    let is_key = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.');
+    let length = text.find(|c| !is_key(c)).unwrap_or(text.len());
+    let key = text.get(..length).unwrap_or_default();
+    if length > LONGEST_BARE_KEY {
+        return Ok(false);
+    }
+    let mut after = text.get(length..).unwrap_or_default().chars();
+    let colon = after.find(|c| !c.is_whitespace() && !matches!(c, '\'' | '"' | '”' | '“' | '＂' | '’' | '\\' | '`'));
+    match colon {
+        None if last => Ok(false),
+        None => Err(Wait),
+        Some(':' | '：') => Ok(!prose || matches!(key, "content" | "next")),
+        Some(_) => Ok(false),
+    }
+}
+
+impl Machine {
+    /// Whether JSON at such a place may be a payload at all.
+    fn reads_json(&self, place: Place) -> bool {
+        let plan = self.plan();
+        let workflow = plan.workflow.is_some_and(|syntax| self.counts(syntax));
+        match place {
+            Place::Prose => workflow,
+            Place::Whole => workflow || plan.whole_json.iter().any(|syntax| self.counts(*syntax)),
+            Place::Fence { .. } => workflow || self.fence_syntax().is_some(),
+        }
+    }
+
+    /// The syntax of JSON calls in the fence that is open.
+    fn fence_syntax(&self) -> Option<SyntaxId> {
+        self.fence.as_ref()?.json.filter(|syntax| self.counts(*syntax))
+    }
+
+    /// Reads on in JSON that may be a payload.
+    pub(crate) fn candidate(&mut self, mut candidate: Box<Candidate>, input: Input<'_>) -> Flow {
+        let status = candidate.reader.read(input.text, input.last);
+        self.weigh(&mut candidate, input);
+        if candidate.is_doubtful() {
+            return self.give_up(*candidate, input);
+        }
+        if let Phase::Workflow(progress) = &mut candidate.phase {
+            self.tell_workflow(progress, &candidate.reader, input);
+        }
+        match status {
+            Status::NeedMore => {
+                if matches!(candidate.phase, Phase::LetGo) {
+                    self.emit(input, input.text.len());
+                }
+                self.state = State::Candidate(candidate);
+                Flow::Wait
+            }
+            Status::Done { end, complete } => self.decide(*candidate, end, complete, input),
+            Status::Failed(error) => self.candidate_failed(*candidate, error, input),
+        }
+    }
+
+    /// Looks at the keys that have come: do they make it workflow JSON, or no payload?
+    fn weigh(&mut self, candidate: &mut Candidate, input: Input<'_>) {
+        while let Some(member) = candidate.reader.members().get(candidate.seen) {
+            if matches!(candidate.phase, Phase::Workflow(_)) {
+                return;
+            }
+            let in_object = candidate.reader.kind() == Some(Kind::Object);
+            let key = candidate.reader.output().get(member.key.clone()).unwrap_or_default();
+            let key = key.trim_matches('"');
+            let first = candidate.seen == 0;
+            if in_object && first && key == "content" && member.kind == Kind::String {
+                match holds_array(&candidate.reader, candidate.seen) {
+                    None => return,
+                    Some(true) => {}
+                    Some(false) => {
+                        candidate.content_first = true;
+                        if candidate.place.is_first() && self.reads_workflow() {
+                            return self.begin_workflow(candidate, input);
+                        }
+                    }
+                }
+            }
+            if in_object && member.depth == 1 && key == "next" && member.kind == Kind::Array {
+                candidate.next = Some(candidate.seen);
+                if candidate.content_first && self.reads_workflow() {
+                    return self.begin_workflow(candidate, input);
+                }
+            }
+            if member.depth == 2 && candidate.next.is_some() && member.parent == candidate.next {
+                if !member.closed {
+                    return;
+                }
+                if self.reads_workflow() && is_call(&candidate.reader, candidate.seen) {
+                    return self.begin_workflow(candidate, input);
+                }
+            }
+            let top = if in_object { 1 } else { 2 };
+            if first && !in_object {
+                // The array's first item: its keys follow.
+            } else if member.depth == top && candidate.seen < 2 && !key.is_empty() {
+                let prose = candidate.place == Place::Prose && !matches!(key, "content" | "next");
+                if prose || !TELLING_KEYS.contains(&key) {
+                    self.let_go(candidate, input);
+                }
+            }
+            candidate.seen += 1;
+        }
+    }
+
+    fn reads_workflow(&self) -> bool {
+        self.plan().workflow.is_some_and(|syntax| self.counts(syntax))
+    }
+
+    /// Lets JSON go as text while it is read on.
+    fn let_go(&mut self, candidate: &mut Candidate, input: Input<'_>) {
+        if !matches!(candidate.phase, Phase::Open) {
+            return;
+        }
+        self.emit(input, candidate.start);
+        candidate.checkpoint = self.out.checkpoint();
+        candidate.phase = Phase::LetGo;
+    }
+
+    /// Takes JSON back that was let go.
+    fn take_back_json(&mut self, candidate: &mut Candidate) {
+        if matches!(candidate.phase, Phase::LetGo) {
+            self.out.roll_back(std::mem::take(&mut candidate.checkpoint));
+            self.done = candidate.start;
+            candidate.phase = Phase::Open;
+        }
+    }
+
+    /// It is workflow JSON.
+    fn begin_workflow(&mut self, candidate: &mut Candidate, input: Input<'_>) {
+        let Some(syntax) = self.plan().workflow else { return };
+        self.take_back_json(candidate);
+        if self.pending.is_some() || !input.slice(self.done, candidate.start).trim().is_empty() {
+            self.emit(input, candidate.start);
+        }
+        self.settle_as_payload(input);
+        self.emit(input, candidate.start);
+        self.fix_format(syntax);
+        self.fresh = false;
+        candidate.phase = Phase::Workflow(Progress::default());
+    }
+
+    /// The JSON is over: what is it?
+    fn decide(
+        &mut self,
+        mut candidate: Candidate,
+        end: usize,
+        complete: bool,
+        input: Input<'_>,
+    ) -> Flow {
+        if matches!(candidate.phase, Phase::Open | Phase::LetGo)
+            && self.reads_workflow()
+            && self.is_workflow(&candidate, complete)
+        {
+            self.begin_workflow(&mut candidate, input);
+            if let Phase::Workflow(progress) = &mut candidate.phase {
+                self.tell_workflow(progress, &candidate.reader, input);
+            }
+        }
+        if let Phase::Workflow(progress) = candidate.phase {
+            self.end_workflow(progress, &candidate.reader, end, complete, input);
+            self.scan = end;
+            return Flow::Go;
+        }
+        if let Some((syntax, drafts)) = self.drafts(&candidate, end, complete) {
+            return self.take_calls(candidate, syntax, drafts, end, input);
+        }
+        if !complete {
+            return self.give_up(candidate, input);
+        }
+        self.emit(input, end);
+        self.scan = end;
+        Flow::Go
+    }
+
+    /// Whether a finished object is workflow JSON.
+    fn is_workflow(&self, candidate: &Candidate, complete: bool) -> bool {
+        let reader = &candidate.reader;
+        if reader.kind() != Some(Kind::Object) {
+            return false;
+        }
+        let value = Value::new(reader.output());
+        let content = value.get("content").is_some_and(|content| content.text().is_some());
+        let Some(next) = candidate.next else {
+            let alone = content && value.members().count() == 1 && complete;
+            return alone && candidate.place.is_first();
+        };
+        let next = value_of(reader, Some(next));
+        let keys = JsonCalls::unmarked();
+        let holds_call =
+            next.items().any(|item| crate::calls::parts(item, &keys).has_name());
+        holds_call || complete && content && next.items().next().is_none()
+    }
+
+    /// The calls that JSON is which is no workflow, when it says that it is calls.
+    fn drafts(
+        &self,
+        candidate: &Candidate,
+        end: usize,
+        complete: bool,
+    ) -> Option<(SyntaxId, Vec<Draft>)> {
+        let reader = &candidate.reader;
+        let syntax = match candidate.place {
+            Place::Prose => return None,
+            Place::Fence { .. } => self.fence_syntax()?,
+            Place::Whole => {
+                let mut whole = self.plan().whole_json.iter().copied();
+                whole.find(|syntax| self.counts(*syntax))?
+            }
+        };
+        let Body::Json(keys) = &self.plan().entry(syntax)?.syntax.body else { return None };
+        let rules = Self::rules(&self.shared);
+        let says_call = |index: Option<usize>| {
+            let parts = parts_of(reader, index, keys);
+            parts.says_call(rules.tools) || keys.explicit && parts.has_name()
+        };
+        let mut drafts = Vec::new();
+        if reader.kind() == Some(Kind::Object) {
+            if !says_call(None) {
+                return None;
+            }
+            let span = Span { start: candidate.start, end };
+            drafts.push(draft(reader, None, keys, rules, span, complete));
+        } else {
+            let items: Vec<usize> = reader
+                .members()
+                .iter()
+                .enumerate()
+                .filter(|(_, member)| member.depth == 1)
+                .map(|(index, _)| index)
+                .collect();
+            if !items.iter().any(|index| says_call(Some(*index))) {
+                return None;
+            }
+            for index in items {
+                let Some(member) = reader.members().get(index) else { continue };
+                let item_end = if member.closed { member.text.end } else { end };
+                let span = Span { start: member.text.start, end: item_end };
+                drafts.push(draft(reader, Some(index), keys, rules, span, member.closed));
+            }
+        }
+        mark_repaired(reader.repairs(), &mut drafts);
+        Some((syntax, drafts))
+    }
+
+    /// Takes JSON as calls: in a fence at once, bare only if nothing visible follows.
+    fn take_calls(
+        &mut self,
+        mut candidate: Candidate,
+        syntax: SyntaxId,
+        drafts: Vec<Draft>,
+        end: usize,
+        input: Input<'_>,
+    ) -> Flow {
+        self.take_back_json(&mut candidate);
+        self.scan = end;
+        if candidate.place != Place::Whole {
+            self.settle_as_payload(input);
+            self.emit(input, candidate.start);
+            self.out.repairs(candidate.reader.repairs().iter().copied());
+            for draft in drafts {
+                self.accept(draft, syntax);
+            }
+            self.markup(end);
+            return Flow::Go;
+        }
+        self.out.repairs(candidate.reader.repairs().iter().copied());
+        match &mut self.pending {
+            Some(pending) => {
+                pending.span.end = end;
+                pending.drafts.extend(drafts);
+                self.done = end;
+            }
+            None => {
+                self.emit(input, candidate.start);
+                let joint = self.out.take_joint();
+                let span = Span { start: candidate.start, end };
+                self.pending = Some(Pending { span, joint, drafts, syntax });
+                self.done = end;
+            }
+        }
+        Flow::Go
+    }
+
+    /// Nothing visible followed the bare calls: they are the reply.
+    pub(crate) fn accept_pending(&mut self, pending: Pending) {
+        let after = self.out.take_joint();
+        self.out.restore_joint(pending.joint);
+        let done = std::mem::replace(&mut self.done, pending.span.start);
+        for draft in pending.drafts {
+            self.accept(draft, pending.syntax);
+        }
+        self.markup(pending.span.end);
+        self.done = done;
+        self.out.append_joint(after);
+    }
+
+    /// It is no payload after all: text, in which other things may begin.
+    fn give_up(&mut self, candidate: Candidate, input: Input<'_>) -> Flow {
+        let read = candidate.reader.position().max(candidate.start + 1);
+        self.no_json_before = self.no_json_before.max(read);
+        if self.pending.is_some() {
+            self.settle_as_text(input);
+        }
+        if matches!(candidate.phase, Phase::LetGo) {
+            self.let_go = Some((candidate.checkpoint, candidate.start));
+        }
+        self.fresh = false;
+        if let Some(fence) = &self.fence {
+            if fence.fate == FenceFate::Open {
+                self.settle_as_text(input);
+            }
+        }
+        self.scan = candidate.start + 1;
+        Flow::Go
+    }
+
+    fn candidate_failed(&mut self, candidate: Candidate, error: Error, input: Input<'_>) -> Flow {
+        if let Phase::Workflow(progress) = candidate.phase {
+            self.tell_workflow_fault(progress, &candidate.reader, error, input);
+            return Flow::Go;
+        }
+        self.give_up(candidate, input)
+    }
+}
+
+/// Whether a string member holds a JSON array, as far as its first visible character tells.
+fn holds_array(reader: &Reader, index: usize) -> Option<bool> {
+    let member = reader.members().get(index)?;
+    let literal = reader.output().get(member.output.start..)?;
+    let settled = reader.settled().saturating_sub(member.output.start);
+    let literal = if member.closed { literal } else { literal.get(..settled)? };
+    let mut rest = literal.get(1..)?;
+    loop {
+        rest = rest.trim_start();
+        match rest.strip_prefix("\\n").or_else(|| rest.strip_prefix("\\t")).or_else(|| rest.strip_prefix("\\r")) {
+            Some(after) => rest = after,
+            None => break,
+        }
+    }
+    match rest.chars().next() {
+        None | Some('\\') if !member.closed && rest.len() < 2 => None,
+        None => Some(false),
+        Some(first) => Some(first == '['),
+    }
+}
+
+/// Whether a closed item of `next` is a call.
+fn is_call(reader: &Reader, index: usize) -> bool {
+    parts_of(reader, Some(index), &JsonCalls::unmarked()).has_name()
+}
+
+/// Used by the workflow reader for faults.
+pub(crate) fn reader_fault(error: Error) -> FaultKind {
+    let _ = fault;
+    fault_of(error)
+}
+
+#[allow(dead_code)]
+fn _keep(_: Arc<()>) {}

@@ -1,0 +1,349 @@
+//! The engine: one walk over the reply, as a machine with few states and one step function.
+//!
+//! `done` is the offset up to which every byte has been accounted for, `scan` the one from which
+//! the search goes on; what lies between is held back because its fate is open.
+//!
+//! ```text
+//! Prose --marker--> Block (calls in markup) ----------------> Prose
+//!   |---reasoning tag: prose goes to the reasoning until its end
+//!   |---fence of another language--> Code ------------------> Prose
+//!   |---brace or bracket--> Candidate (JSON that may be calls) --> Prose
+//!   |---end-of-turn token--> Tokens -----------------------> Prose
+//! ```
+//!
+//! Whatever turns out to be no payload is text; then the scan goes on right after its beginning.
+//! Memory of what was searched in vain keeps the whole linear.
+
+use std::sync::Arc;
+
+use turnwarden_cleanup::{CodeSearch, CodeSpans, Fence, Joint};
+
+use crate::block::Block;
+use crate::calls::{Draft, Rules, Settled, fault};
+use crate::candidate::Candidate;
+use crate::engine::Shared;
+use crate::grammars::Input;
+use crate::markers::MarkerId;
+use crate::output::{Checkpoint, Output};
+use crate::plan::{Plan, SyntaxId};
+use crate::scan::Stops;
+use crate::{Event, FaultKind, Reply, Span};
+
+/// Whether the machine can go on with the text that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Go,
+    Wait,
+}
+
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Text or reasoning in which anything may begin.
+    Prose,
+    /// Fenced code of another language, searched up to here for its end.
+    Code(Fence, usize),
+    /// End-of-turn tokens: from the first up to here.
+    Tokens(usize, usize),
+    /// JSON that may be a payload.
+    Candidate(Box<Candidate>),
+    /// Call markup.
+    Block(Box<Block>),
+    /// Everything is read.
+    Over,
+}
+
+/// A fence that may hold a payload.
+#[derive(Debug)]
+pub(crate) struct OpenFence {
+    pub(crate) fence: Fence,
+    pub(crate) fate: FenceFate,
+    /// The white space before it, while its fate is open.
+    pub(crate) joint: (Joint, Vec<usize>),
+    /// Whether nothing visible stands before it.
+    pub(crate) first: bool,
+}
+
+/// What becomes of the fence around a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FenceFate {
+    /// Nothing visible has come after its opening line.
+    Open,
+    /// It is part of the text.
+    Text,
+    /// It surrounds a payload and is dropped.
+    Dropped,
+}
+
+/// A block of reasoning.
+#[derive(Debug)]
+pub(crate) struct OpenReasoning {
+    /// What closes it; none when the template opened it.
+    pub(crate) close: Option<MarkerId>,
+    pub(crate) start: usize,
+    /// Where call markup begins in it: from here on it is held back, because calls in a block
+    /// that is never closed are calls.
+    pub(crate) held_from: Option<usize>,
+    /// Whether calls in it count.
+    pub(crate) calls_count: bool,
+    /// Whether the block was found to be unclosed: then only complete calls count.
+    pub(crate) recovering: bool,
+}
+
+/// Bare JSON calls, which are calls only if nothing visible follows.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) span: Span,
+    pub(crate) joint: (Joint, Vec<usize>),
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) syntax: SyntaxId,
+    pub(crate) workflow: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) out: Output,
+    pub(crate) state: State,
+    pub(crate) done: usize,
+    pub(crate) scan: usize,
+    pub(crate) stops: Stops,
+    pub(crate) code_spans: CodeSpans,
+    pub(crate) code: Option<CodeSearch>,
+    pub(crate) fence: Option<OpenFence>,
+    pub(crate) reasoning: Option<OpenReasoning>,
+    /// What closes the wrapper around the answer, when one is open.
+    pub(crate) wrapper: Option<MarkerId>,
+    /// What a closing tag without an opening one goes back to.
+    pub(crate) section: Section,
+    /// The format of the reply, once a call has fixed it.
+    pub(crate) format: Option<usize>,
+    pub(crate) pending: Option<Pending>,
+    /// Whether nothing visible has come yet, so that bare JSON may begin.
+    pub(crate) fresh: bool,
+    /// Whether only white space has come since a block of reasoning.
+    pub(crate) after_reasoning: bool,
+    /// JSON in prose has been looked for up to here.
+    pub(crate) no_json_before: usize,
+    /// Text that has been let go but is scanned again: what to go back to, and where it begins.
+    pub(crate) let_go: Option<(Checkpoint, usize)>,
+}
+
+/// The beginning of what may turn out to be reasoning that the template opened.
+#[derive(Debug, Default)]
+pub(crate) struct Section {
+    pub(crate) checkpoint: Checkpoint,
+    pub(crate) at: usize,
+    pub(crate) format: Option<usize>,
+}
+
+impl Machine {
+    pub(crate) fn new(shared: Arc<Shared>, live: bool) -> Self {
+        let mut machine = Self {
+            out: Output::new(live),
+            state: State::Prose,
+            done: 0,
+            scan: 0,
+            stops: Stops::default(),
+            code_spans: CodeSpans::default(),
+            code: None,
+            fence: None,
+            reasoning: None,
+            wrapper: None,
+            section: Section::default(),
+            format: None,
+            pending: None,
+            fresh: true,
+            after_reasoning: false,
+            no_json_before: 0,
+            let_go: None,
+            shared,
+        };
+        if machine.shared.options.reasoning_open {
+            machine.open_reasoning(None, 0);
+        }
+        machine
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.shared.plan
+    }
+
+    pub(crate) fn rules(shared: &Shared) -> Rules<'_> {
+        Rules { tools: shared.options.tools.as_ref(), limits: &shared.options.limits }
+    }
+
+    /// Reads on in `text`, the reply so far; `last` says that no more will come.
+    pub(crate) fn advance(&mut self, text: &str, last: bool) {
+        let input = Input { text, last };
+        while self.step(input) == Flow::Go {}
+    }
+
+    fn step(&mut self, input: Input<'_>) -> Flow {
+        match std::mem::replace(&mut self.state, State::Prose) {
+            State::Prose => self.prose(input),
+            State::Code(fence, from) => self.fenced_code(fence, from, input),
+            State::Tokens(start, end) => self.tokens(start, end, input),
+            State::Candidate(candidate) => self.candidate(candidate, input),
+            State::Block(block) => self.block(block, input),
+            State::Over => {
+                self.state = State::Over;
+                Flow::Wait
+            }
+        }
+    }
+
+    /// Ends the reply, of which `unread` bytes more than `text` were beyond the limit.
+    pub(crate) fn finish(&mut self, text: &str, unread: usize) {
+        if unread > 0 {
+            self.out.fault(fault(FaultKind::ReplyTooLong, text.len(), None));
+            self.out.fault_span(text.len(), text.len() + unread);
+        }
+        self.out.finish(text);
+    }
+
+    pub(crate) fn take_events(&mut self, events: &mut Vec<Event>) {
+        self.out.take_events(events);
+    }
+
+    pub(crate) fn reply(&self) -> &Reply {
+        &self.out.reply
+    }
+
+    pub(crate) fn into_reply(self) -> Reply {
+        self.out.reply
+    }
+
+    /// Accounts for everything up to `end`: it is text, or reasoning in a block of it.
+    pub(crate) fn emit(&mut self, input: Input<'_>, end: usize) {
+        if let Some(reasoning) = &self.reasoning {
+            let end = reasoning.held_from.map_or(end, |held| held.min(end));
+            let piece = input.slice(self.done, end);
+            if !piece.is_empty() {
+                self.out.reasoning(piece, self.done);
+                self.done = end;
+            }
+            return;
+        }
+        if end < self.done {
+            self.take_back(input, end);
+        }
+        let piece = input.slice(self.done, end);
+        if piece.is_empty() {
+            return;
+        }
+        if !piece.trim_start().is_empty() {
+            self.settle_as_text(input);
+            self.fresh = false;
+            self.after_reasoning = false;
+        }
+        self.out.text(piece, self.done);
+        self.done = end;
+    }
+
+    /// Takes back text from `end` on that was let go too early.
+    fn take_back(&mut self, input: Input<'_>, end: usize) {
+        if let Some((checkpoint, start)) = self.let_go.take() {
+            self.out.roll_back(checkpoint);
+            self.done = start;
+            self.emit(input, end);
+        }
+    }
+
+    /// Something visible follows: a fence and bare JSON whose fate was open are text.
+    pub(crate) fn settle_as_text(&mut self, input: Input<'_>) {
+        if let Some(pending) = self.pending.take() {
+            let after = self.out.take_joint();
+            self.out.restore_joint(pending.joint);
+            let Span { start, end } = pending.span;
+            self.out.text(input.slice(start, end), start);
+            self.out.append_joint(after);
+            self.no_json_before = self.no_json_before.max(end);
+        }
+        let Some(fence) = &mut self.fence else { return };
+        if fence.fate == FenceFate::Open {
+            fence.fate = FenceFate::Text;
+            let after = self.out.take_joint();
+            self.out.restore_joint(std::mem::take(&mut fence.joint));
+            let (start, end) = (fence.fence.start, fence.fence.body);
+            self.out.text(input.slice(start, end), start);
+            self.out.append_joint(after);
+        }
+    }
+
+    /// A payload was found: the fence around it is dropped, and bare JSON before it is text.
+    pub(crate) fn settle_as_payload(&mut self, input: Input<'_>) {
+        if self.pending.is_some() {
+            self.settle_as_text(input);
+        }
+        let Some(fence) = &mut self.fence else { return };
+        if fence.fate == FenceFate::Open {
+            fence.fate = FenceFate::Dropped;
+            let after = self.out.take_joint();
+            self.out.restore_joint(std::mem::take(&mut fence.joint));
+            let (start, end) = (fence.fence.start, fence.fence.body);
+            self.out.markup(start, end);
+            self.out.append_joint(after);
+            self.out.cut_from_cleaned(start, end);
+        }
+    }
+
+    /// Accounts for everything up to `end` as markup.
+    pub(crate) fn markup(&mut self, end: usize) {
+        self.out.markup(self.done, end);
+        self.done = self.done.max(end);
+    }
+
+    /// Fixes the format of the reply.
+    pub(crate) fn fix_format(&mut self, syntax: SyntaxId) {
+        if self.format.is_some() {
+            return;
+        }
+        if let Some(entry) = self.shared.plan.entry(syntax) {
+            self.format = Some(entry.format);
+            self.out.reply.format =
+                self.shared.plan.formats.get(entry.format).map(|format| format.label.clone());
+        }
+    }
+
+    /// Whether calls of `syntax` count in this reply: the first call fixes the format.
+    pub(crate) fn counts(&self, syntax: SyntaxId) -> bool {
+        let format = self.shared.plan.entry(syntax).map(|entry| entry.format);
+        self.format.is_none_or(|fixed| format == Some(fixed))
+    }
+
+    /// Makes a call, or a fault, of a draft.
+    pub(crate) fn accept(&mut self, draft: Draft, syntax: SyntaxId) {
+        let span = draft.span;
+        if span.start > self.done {
+            self.markup(span.start);
+        }
+        self.fix_format(syntax);
+        let limits = self.shared.options.limits;
+        let settled = if self.out.reply.tool_calls.len() >= limits.max_calls {
+            Settled::Fault(fault(FaultKind::TooManyCalls, span.start, draft.name))
+        } else {
+            Self::rules(&self.shared).settle(draft)
+        };
+        match settled {
+            Settled::Call(call, misfit) => {
+                self.out.call_span(self.done, span.end);
+                if misfit.is_some() {
+                    let name = Some(call.name.clone());
+                    self.out.fault(fault(FaultKind::TypeMismatch, span.start, name));
+                }
+                let index = self.out.start_call(&call.id, &call.name);
+                self.out.arguments(index, &call.arguments);
+                self.out.call(call, index);
+            }
+            Settled::Incomplete(call) => {
+                self.out.call_span(self.done, span.end);
+                self.out.incomplete_call(call);
+            }
+            Settled::Fault(fault) => {
+                self.out.fault_span(self.done, span.end);
+                self.out.fault(fault);
+            }
+        }
+        self.done = self.done.max(span.end);
+    }
+}

@@ -1,0 +1,539 @@
+//! The state in which anything may begin: text, or reasoning.
+
+use turnwarden_cleanup::{FenceMark, Found, at_line_start, closing_fence, fence_at, fence_closes_at};
+
+use crate::block::Block;
+use crate::calls::fault;
+use crate::candidate::{Candidate, Place};
+use crate::grammars::Input;
+use crate::grammars::json::opens_json;
+use crate::machine::{Fence, FenceFate, Flow, Machine, OpenFence, OpenReasoning, Section, State};
+use crate::markers::{Hit, Look, MarkerId};
+use crate::plan::SyntaxId;
+use crate::scan::Stop;
+use crate::{FaultKind, Span};
+
+/// Characters that may stand before a reply and mean nothing.
+const INVISIBLE: &[char] = &['\u{feff}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}'];
+
+impl Machine {
+    pub(crate) fn prose(&mut self, input: Input<'_>) -> Flow {
+        if let Some(flow) = self.beginning(input) {
+            return flow;
+        }
+        loop {
+            if let Some(flow) = self.inline_code(input) {
+                return flow;
+            }
+            let in_reasoning = self.reasoning.is_some();
+            let markers = &self.shared.plan.markers;
+            let stop = self.stops.next(markers, input.bytes(), self.scan, in_reasoning);
+            let at = match stop {
+                None => return self.end_of_text(input),
+                Some(Stop::Marker(hit)) => return self.marker(hit, input),
+                Some(Stop::Byte(at)) => at,
+            };
+            if matches!(input.bytes().get(at), Some(b'`' | b'~')) {
+                match self.ticks(at, input) {
+                    Some(flow) => return flow,
+                    None => continue,
+                }
+            }
+            match self.look(at, input) {
+                Look::Hit(hit) => return self.marker(hit, input),
+                Look::Partial(start) => {
+                    self.emit(input, start);
+                    self.scan = at;
+                    return Flow::Wait;
+                }
+                Look::Nothing => {}
+            }
+            if let Some(flow) = self.json_in_prose(at, input) {
+                return flow;
+            }
+            self.scan = at + input.bytes().get(at).map_or(1, |byte| utf8_length(*byte));
+        }
+    }
+
+    /// The marker that counts outside payloads at the anchor byte `at`.
+    fn look(&self, at: usize, input: Input<'_>) -> Look {
+        let plan = &self.shared.plan;
+        plan.markers.look(input.bytes(), at, input.last, |id| plan.roles(id).counts())
+    }
+
+    /// Nothing begins in the text that is left.
+    fn end_of_text(&mut self, input: Input<'_>) -> Flow {
+        let length = input.text.len();
+        if !input.last {
+            let held = self.shared.plan.markers.unfinished(input.bytes());
+            self.emit(input, held.unwrap_or(length).max(self.scan));
+            self.scan = length;
+            return Flow::Wait;
+        }
+        self.emit(input, length);
+        self.scan = length;
+        self.conclude(input)
+    }
+
+    /// The reply is over: settles what was left open.
+    fn conclude(&mut self, input: Input<'_>) -> Flow {
+        if let Some(reasoning) = &mut self.reasoning {
+            if let Some(held) = reasoning.held_from.take() {
+                reasoning.recovering = true;
+                reasoning.calls_count = true;
+                self.scan = held;
+                return Flow::Go;
+            }
+            let start = reasoning.start;
+            self.out.cut_from_cleaned(start, input.text.len());
+            self.out.close_reasoning();
+            self.reasoning = None;
+        }
+        if let Some(pending) = self.pending.take() {
+            self.accept_pending(pending, input);
+        } else if self.fence.as_ref().is_some_and(|fence| fence.fate == FenceFate::Open) {
+            self.settle_as_text(input);
+        }
+        self.state = State::Over;
+        Flow::Go
+    }
+
+    /// What may stand only where nothing visible has come: bare JSON, a payload in a fence.
+    fn beginning(&mut self, input: Input<'_>) -> Option<Flow> {
+        if self.reasoning.is_some() || self.code.is_some() {
+            return None;
+        }
+        let in_fence = self.fence.as_ref().is_some_and(|fence| fence.fate == FenceFate::Open);
+        if !self.fresh && !in_fence && self.pending.is_none() {
+            return None;
+        }
+        let mut at = input.after_space(self.scan);
+        if self.pending.is_none() && !in_fence {
+            at = self.skip_invisible(at, input);
+        }
+        if self.pending.is_some() {
+            at = separator(at, input)?;
+        }
+        if at >= input.text.len() {
+            if input.last {
+                return None;
+            }
+            self.scan = self.scan.max(self.done);
+            return Some(Flow::Wait);
+        }
+        if !opens_json(input.slice(at, input.text.len())) {
+            return self.visible(at, input);
+        }
+        match self.look(at, input) {
+            Look::Hit(_) => return None,
+            Look::Partial(_) if !input.last => return Some(Flow::Wait),
+            _ => {}
+        }
+        let place = match &self.fence {
+            Some(fence) if in_fence => Place::Fence { first: fence.first },
+            _ => Place::Whole,
+        };
+        match self.begin_json(place, at, input) {
+            Some(flow) => Some(flow),
+            None => self.visible(at, input),
+        }
+    }
+
+    /// Something begins that is no JSON: a marker leaves all as it is, text does not.
+    fn visible(&mut self, at: usize, input: Input<'_>) -> Option<Flow> {
+        let byte = input.bytes().get(at);
+        if !matches!(byte, Some(b'<' | b'[' | b'`' | b'~' | 0xe2 | b']' | b'f')) {
+            self.fresh = false;
+        }
+        None
+    }
+
+    fn skip_invisible(&mut self, at: usize, input: Input<'_>) -> usize {
+        let rest = input.slice(at, input.text.len());
+        let visible = rest.trim_start_matches(|c: char| INVISIBLE.contains(&c) || c.is_whitespace());
+        let end = at + (rest.len() - visible.len());
+        if self.out.is_blank() && end > at && self.done <= at {
+            self.emit(input, at);
+            self.markup(end);
+            self.scan = end;
+        }
+        end
+    }
+
+    fn json_in_prose(&mut self, at: usize, input: Input<'_>) -> Option<Flow> {
+        let brace = input.bytes().get(at) == Some(&b'{');
+        if !brace || self.reasoning.is_some() || at < self.no_json_before {
+            return None;
+        }
+        self.begin_json(Place::Prose, at, input)
+    }
+
+    /// Begins to read JSON at `at`, when it looks like an object or array that may be a payload.
+    fn begin_json(&mut self, place: Place, at: usize, input: Input<'_>) -> Option<Flow> {
+        match Candidate::begin(self, place, at, input) {
+            Ok(candidate) => {
+                self.state = State::Candidate(Box::new(candidate?));
+                Some(Flow::Go)
+            }
+            Err(Wait) => {
+                self.emit_before(at, input);
+                self.scan = at;
+                Some(Flow::Wait)
+            }
+        }
+    }
+
+    /// Lets the text before `at` go, unless its fate hangs on what comes.
+    pub(crate) fn emit_before(&mut self, at: usize, input: Input<'_>) {
+        if self.pending.is_none() || !input.slice(self.done, at).trim().is_empty() {
+            self.emit(input, at);
+        }
+    }
+
+    /// Goes on with inline code that was opened: what stands in it is text.
+    fn inline_code(&mut self, input: Input<'_>) -> Option<Flow> {
+        let mut code = self.code.take()?;
+        match self.code_spans.close(&mut code, input.bytes(), input.last) {
+            Found::At(_, end) => self.scan = end,
+            Found::Nowhere => self.scan = code.from(),
+            Found::Unknown(_) => {
+                // Text may go on up to what would be a marker if this is no inline code.
+                let stop = self.first_marker(input);
+                self.emit(input, stop);
+                self.scan = self.scan.max(stop);
+                self.code = Some(code);
+                return Some(Flow::Wait);
+            }
+        }
+        None
+    }
+
+    /// Where the next thing after `scan` begins that means something outside inline code.
+    fn first_marker(&mut self, input: Input<'_>) -> usize {
+        let mut from = self.scan;
+        loop {
+            let markers = &self.shared.plan.markers;
+            let stop = self.stops.next(markers, input.bytes(), from, self.reasoning.is_some());
+            let at = match stop {
+                None => {
+                    let held = markers.unfinished(input.bytes());
+                    return held.unwrap_or(input.text.len()).max(self.scan);
+                }
+                Some(Stop::Marker(hit)) => return hit.start,
+                Some(Stop::Byte(at)) => at,
+            };
+            match self.look(at, input) {
+                Look::Hit(hit) => return hit.start.max(self.scan),
+                Look::Partial(start) => return start.max(self.scan),
+                Look::Nothing if input.bytes().get(at) == Some(&b'{') => return at,
+                Look::Nothing => {}
+            }
+            from = at + input.bytes().get(at).map_or(1, |byte| utf8_length(*byte));
+        }
+    }
+
+    /// A run of backticks or tildes: a fence, inline code, or text. None: the scan goes on.
+    fn ticks(&mut self, at: usize, input: Input<'_>) -> Option<Flow> {
+        let (text, last) = (input.bytes(), input.last);
+        if self.reasoning.is_some() {
+            return self.begin_inline_code(at, input);
+        }
+        if let Some(open) = &self.fence {
+            let same = text.get(at) == Some(&open.fence.mark) && at_line_start(text, at);
+            if same && open.fate != FenceFate::Open {
+                match fence_closes_at(text, at, &open.fence, last) {
+                    Found::At(_, end) => {
+                        self.close_fence(at, end, input);
+                        return None;
+                    }
+                    Found::Unknown(_) => {
+                        self.emit(input, at);
+                        self.scan = at;
+                        return Some(Flow::Wait);
+                    }
+                    Found::Nowhere => {}
+                }
+            }
+            return self.begin_inline_code(at, input);
+        }
+        let plan = &self.shared.plan;
+        match fence_at(text, at, last, |word| plan.is_payload_language(word)) {
+            FenceMark::Unknown => {
+                self.emit(input, at);
+                self.scan = at;
+                Some(Flow::Wait)
+            }
+            FenceMark::No => self.begin_inline_code(at, input),
+            FenceMark::Open(fence) => Some(self.open_fence(fence, input)),
+        }
+    }
+
+    fn open_fence(&mut self, fence: Fence, input: Input<'_>) -> Flow {
+        let word = input.bytes().get(fence.language.0..fence.language.1).unwrap_or_default();
+        if !self.shared.plan.is_payload_language(word) {
+            self.emit(input, fence.body);
+            self.state = State::Code(fence, fence.body);
+            return Flow::Go;
+        }
+        if self.pending.is_some() {
+            self.settle_as_text(input);
+        }
+        let first = self.fresh;
+        self.emit(input, fence.start);
+        let joint = self.out.take_joint();
+        self.fence = Some(OpenFence { fence, fate: FenceFate::Open, joint, first });
+        self.done = fence.body;
+        self.scan = fence.body;
+        Flow::Go
+    }
+
+    /// The fence around a payload, or one that turned out to be text, ends.
+    fn close_fence(&mut self, start: usize, end: usize, input: Input<'_>) {
+        let dropped = self.fence.take().is_some_and(|fence| fence.fate == FenceFate::Dropped);
+        if dropped {
+            self.emit(input, start);
+            self.markup(end);
+            self.out.cut_from_cleaned(start, end);
+        }
+        self.scan = end;
+    }
+
+    fn begin_inline_code(&mut self, at: usize, input: Input<'_>) -> Option<Flow> {
+        let text = input.bytes();
+        let mark = text.get(at).copied();
+        let run = text.get(at..).unwrap_or_default();
+        let run = run.iter().take(64).take_while(|byte| Some(**byte) == mark).count();
+        if at + run == text.len() && !input.last && run < 64 {
+            self.emit(input, at);
+            self.scan = at;
+            return Some(Flow::Wait);
+        }
+        self.scan = at + run;
+        if mark == Some(b'`') {
+            let across = self.out.is_blank() && input.slice(self.done, at).trim().is_empty();
+            self.code = self.code_spans.open(text, at, across);
+        }
+        None
+    }
+
+    /// Fenced code of another language: text until its closing line.
+    pub(crate) fn fenced_code(&mut self, fence: Fence, from: usize, input: Input<'_>) -> Flow {
+        match closing_fence(input.bytes(), from, &fence, input.last) {
+            Found::At(_, end) => {
+                self.emit(input, end);
+                self.scan = end;
+                Flow::Go
+            }
+            Found::Unknown(resume) => {
+                self.emit(input, input.text.len());
+                self.state = State::Code(fence, resume);
+                Flow::Wait
+            }
+            Found::Nowhere => {
+                self.emit(input, input.text.len());
+                self.scan = input.text.len();
+                Flow::Go
+            }
+        }
+    }
+
+    /// A marker outside payloads.
+    fn marker(&mut self, hit: Hit, input: Input<'_>) -> Flow {
+        let roles = self.shared.plan.roles(hit.id).clone();
+        let opens: Vec<SyntaxId> =
+            roles.opens.iter().copied().filter(|syntax| self.counts(*syntax)).collect();
+        if let Some(reasoning) = &mut self.reasoning {
+            let closes = match reasoning.close {
+                Some(close) => close == hit.id,
+                None => roles.closes_reasoning,
+            };
+            if closes && !reasoning.recovering {
+                return self.end_reasoning(hit, input);
+            }
+            if !opens.is_empty() {
+                if reasoning.calls_count {
+                    return self.begin_block(hit, opens, input);
+                }
+                reasoning.held_from.get_or_insert(hit.start);
+            } else if roles.ends_turn {
+                return self.begin_tokens(hit, input);
+            }
+            self.scan = hit.end;
+            return Flow::Go;
+        }
+        if roles.closes_reasoning {
+            return self.lone_closer(hit, input);
+        }
+        if let Some(close) = roles.opens_reasoning {
+            self.emit(input, hit.start);
+            self.open_reasoning(Some(close), hit.start);
+            self.markup(hit.end);
+            self.scan = hit.end;
+            return Flow::Go;
+        }
+        if let Some((close, _)) = roles.opens_wrapper.filter(|(_, always)| *always || self.after_reasoning) {
+            self.wrapper = Some(close);
+            return self.drop_marker(hit, input);
+        }
+        if roles.closes_wrapper.is_some_and(|always| always || self.wrapper == Some(hit.id)) {
+            self.wrapper = None;
+            return self.drop_marker(hit, input);
+        }
+        if !opens.is_empty() {
+            return self.begin_block(hit, opens, input);
+        }
+        if roles.ends_turn {
+            return self.begin_tokens(hit, input);
+        }
+        let beside = input.slice(self.done, hit.start).trim().is_empty()
+            && (self.pending.is_some() || self.out.follows_markup());
+        if roles.closes_calls && beside {
+            return self.drop_marker(hit, input);
+        }
+        self.scan = hit.end;
+        Flow::Go
+    }
+
+    fn drop_marker(&mut self, hit: Hit, input: Input<'_>) -> Flow {
+        self.emit(input, hit.start);
+        self.markup(hit.end);
+        self.scan = hit.end;
+        Flow::Go
+    }
+
+    fn begin_block(&mut self, hit: Hit, syntaxes: Vec<SyntaxId>, input: Input<'_>) -> Flow {
+        self.emit(input, hit.start);
+        self.state = State::Block(Box::new(Block::new(hit, syntaxes)));
+        Flow::Go
+    }
+
+    pub(crate) fn open_reasoning(&mut self, close: Option<MarkerId>, start: usize) {
+        self.reasoning = Some(OpenReasoning {
+            close,
+            start,
+            held_from: None,
+            calls_count: self.shared.options.calls_in_reasoning,
+            recovering: false,
+        });
+        self.out.open_reasoning();
+    }
+
+    fn end_reasoning(&mut self, hit: Hit, input: Input<'_>) -> Flow {
+        if let Some(reasoning) = &mut self.reasoning {
+            reasoning.held_from = None;
+        }
+        self.emit(input, hit.start);
+        let start = self.reasoning.take().map_or(hit.start, |reasoning| reasoning.start);
+        self.close_section(start, hit.end);
+        Flow::Go
+    }
+
+    /// Ends a block of reasoning that began at `start`, and with it a section.
+    fn close_section(&mut self, start: usize, end: usize) {
+        self.out.close_reasoning();
+        self.markup(end);
+        self.out.cut_from_cleaned(start, end);
+        self.scan = end;
+        self.after_reasoning = true;
+        self.section = Section {
+            checkpoint: self.out.checkpoint(),
+            at: end,
+            format: self.format,
+        };
+    }
+
+    /// A closing tag alone: the template opened the reasoning, so what came was reasoning.
+    fn lone_closer(&mut self, hit: Hit, input: Input<'_>) -> Flow {
+        let calls = &self.out.reply.tool_calls;
+        let drafts: Vec<(Span, String)> =
+            calls.iter().map(|call| (call.span, call.name.clone())).collect();
+        let section = std::mem::take(&mut self.section);
+        self.out.roll_back(section.checkpoint);
+        self.done = section.at;
+        self.format = section.format;
+        if self.format.is_none() {
+            self.out.reply.format = None;
+        }
+        self.pending = None;
+        self.fence = None;
+        self.let_go = None;
+        for (span, name) in drafts.into_iter().skip(self.out.reply.tool_calls.len()) {
+            self.out.fault(fault(FaultKind::Draft, span.start, Some(name)));
+        }
+        self.open_reasoning(None, section.at);
+        self.emit(input, hit.start);
+        self.reasoning = None;
+        self.fresh = self.out.is_blank();
+        self.close_section(section.at, hit.end);
+        Flow::Go
+    }
+
+    fn begin_tokens(&mut self, hit: Hit, input: Input<'_>) -> Flow {
+        self.emit_before(hit.start, input);
+        self.state = State::Tokens(hit.start, hit.end);
+        Flow::Go
+    }
+
+    /// End-of-turn tokens: dropped at the end of the reply and beside markup, else text.
+    pub(crate) fn tokens(&mut self, start: usize, mut end: usize, input: Input<'_>) -> Flow {
+        let beside = self.pending.is_some() || self.out.follows_markup();
+        loop {
+            let at = input.after_space(end);
+            if at == input.text.len() {
+                if input.last {
+                    return self.drop_tokens(start, end, input);
+                }
+                self.state = State::Tokens(start, end);
+                return Flow::Wait;
+            }
+            match self.look(at, input) {
+                Look::Hit(hit) => {
+                    let roles = self.shared.plan.roles(hit.id);
+                    if !roles.ends_turn {
+                        return self.drop_tokens(start, end, input);
+                    }
+                    end = hit.end;
+                }
+                Look::Partial(_) => {
+                    self.state = State::Tokens(start, end);
+                    return Flow::Wait;
+                }
+                Look::Nothing if beside => return self.drop_tokens(start, end, input),
+                Look::Nothing => {
+                    self.scan = end;
+                    return Flow::Go;
+                }
+            }
+        }
+    }
+
+    fn drop_tokens(&mut self, start: usize, end: usize, input: Input<'_>) -> Flow {
+        self.emit_before(start, input);
+        self.markup(end);
+        self.scan = end;
+        Flow::Go
+    }
+}
+
+/// The text so far does not tell.
+pub(crate) struct Wait;
+
+/// Passes over what may stand between two bare values. None: text.
+fn separator(at: usize, input: Input<'_>) -> Option<usize> {
+    if !matches!(input.bytes().get(at), Some(b',' | b';')) {
+        return Some(at);
+    }
+    let next = input.after_space(at + 1);
+    let goes_on = next == input.text.len() && !input.last;
+    (goes_on || opens_json(input.slice(next, input.text.len()))).then_some(next)
+}
+
+/// How many bytes the character has that begins with this byte.
+pub(crate) fn utf8_length(first: u8) -> usize {
+    match first {
+        0xf0.. => 4,
+        0xe0..0xf0 => 3,
+        0xc0..0xe0 => 2,
+        _ => 1,
+    }
+}
