@@ -1,6 +1,6 @@
 //! Code in Markdown: fences and inline code, as far as they decide what is text.
 //!
-//! The rules are CommonMark's with three liberties that model replies need: a fence may follow
+//! The rules are those of `CommonMark`, with three liberties that model replies need: a fence may follow
 //! text on its line when only a language and a line end come after it; a payload may begin on the
 //! line of its fence; and inline code that begins the reply may hold blank lines.
 //! Each function reads a stretch of text once; [`CodeSpans`] remembers where no closer was found.
@@ -56,7 +56,10 @@ pub enum Found {
 /// The cap keeps a run that grows chunk by chunk from being counted again and again.
 fn run_length(text: &[u8], from: usize, mark: u8) -> usize {
     let rest = text.get(from..).unwrap_or_default();
-    rest.iter().take(LONGEST_RUN).take_while(|byte| **byte == mark).count()
+    rest.iter()
+        .take(LONGEST_RUN)
+        .take_while(|byte| **byte == mark)
+        .count()
 }
 
 /// Whether only blanks (at most [`LONGEST_RUN`] of them) stand before `at` on its line.
@@ -101,8 +104,13 @@ pub fn fence_at(
     }
     let rest = text.get(info..).unwrap_or_default();
     let line_end = memchr(b'\n', rest.get(..=LONGEST_INFO).unwrap_or(rest));
-    let line = rest.get(..line_end.unwrap_or(rest.len())).unwrap_or_default();
-    let blanks = line.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let line = rest
+        .get(..line_end.unwrap_or(rest.len()))
+        .unwrap_or_default();
+    let blanks = line
+        .iter()
+        .take_while(|b| matches!(b, b' ' | b'\t'))
+        .count();
     let word = line.get(blanks..).unwrap_or_default();
     let word = word
         .iter()
@@ -114,7 +122,13 @@ pub fn fence_at(
     let next = tail.get(gap);
 
     if first_on_line && matches!(next, Some(b'{' | b'[')) && payload(word) {
-        return FenceMark::Open(Fence { start, mark, length, language, body: language.1 + gap });
+        return FenceMark::Open(Fence {
+            start,
+            mark,
+            length,
+            language,
+            body: language.1 + gap,
+        });
     }
     if mark == b'`' && memchr(b'`', line).is_some() {
         return FenceMark::No;
@@ -129,7 +143,13 @@ pub fn fence_at(
         None if !first_on_line => return FenceMark::No,
         None => text.len(),
     };
-    FenceMark::Open(Fence { start, mark, length, language, body })
+    FenceMark::Open(Fence {
+        start,
+        mark,
+        length,
+        language,
+        body,
+    })
 }
 
 /// Whether the run at `start` closes `fence`, whatever else stands on its line before it.
@@ -170,7 +190,11 @@ pub fn closing_fence(text: &[u8], from: usize, fence: &Fence, last: bool) -> Fou
             found => return found,
         }
     }
-    if last { Found::Nowhere } else { Found::Unknown(text.len()) }
+    if last {
+        Found::Nowhere
+    } else {
+        Found::Unknown(text.len())
+    }
 }
 
 /// How far the search for the end of inline code has come.
@@ -186,6 +210,14 @@ pub struct CodeSearch {
     blank: bool,
     /// Whether a blank line does not end the search.
     across_blank_lines: bool,
+}
+
+impl CodeSearch {
+    /// One past the opening run.
+    #[must_use]
+    pub fn from(&self) -> usize {
+        self.from
+    }
 }
 
 /// Finds where inline code ends, and remembers where it does not, so that any number of searches
@@ -206,7 +238,13 @@ impl CodeSpans {
         let from = start + length;
         let nowhere = *self.nowhere.get(length.checked_sub(1)?)?;
         let hopeless = from < nowhere && !across_blank_lines;
-        let search = CodeSearch { from, length, at: from, blank: false, across_blank_lines };
+        let search = CodeSearch {
+            from,
+            length,
+            at: from,
+            blank: false,
+            across_blank_lines,
+        };
         (!hopeless).then_some(search)
     }
 
@@ -217,7 +255,9 @@ impl CodeSpans {
         loop {
             if search.blank {
                 let rest = text.get(search.at..).unwrap_or_default();
-                let blanks = rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r'));
+                let blanks = rest
+                    .iter()
+                    .take_while(|b| matches!(b, b' ' | b'\t' | b'\r'));
                 search.at += blanks.count();
                 match text.get(search.at) {
                     None => break,
@@ -246,11 +286,18 @@ impl CodeSpans {
                 return Found::At(start, start + run);
             }
         }
-        if last { self.give_up(search) } else { Found::Unknown(text.len()) }
+        if last {
+            self.give_up(search)
+        } else {
+            Found::Unknown(text.len())
+        }
     }
 
     fn give_up(&mut self, search: &CodeSearch) -> Found {
-        let slot = search.length.checked_sub(1).and_then(|i| self.nowhere.get_mut(i));
+        let slot = search
+            .length
+            .checked_sub(1)
+            .and_then(|i| self.nowhere.get_mut(i));
         if let Some(nowhere) = slot {
             *nowhere = search.at.max(search.from).max(*nowhere);
         }
@@ -306,7 +353,10 @@ mod tests {
         let FenceMark::Open(fence) = open(text, 0) else {
             panic!("no fence");
         };
-        assert_eq!(closing_fence(text.as_bytes(), fence.body, &fence, true), Found::At(23, 27));
+        assert_eq!(
+            closing_fence(text.as_bytes(), fence.body, &fence, true),
+            Found::At(23, 27)
+        );
     }
 
     fn inline_code(text: &str, across_blank_lines: bool) -> Found {

@@ -50,10 +50,26 @@ pub struct Wrapper {
 
 /// The wrappers that are known.
 pub const WRAPPERS: &[Wrapper] = &[
-    Wrapper { open: "<answer>", close: "</answer>", always: false },
-    Wrapper { open: "<response>", close: "</response>", always: false },
-    Wrapper { open: "<|START_RESPONSE|>", close: "<|END_RESPONSE|>", always: true },
-    Wrapper { open: "<|START_TEXT|>", close: "<|END_TEXT|>", always: true },
+    Wrapper {
+        open: "<answer>",
+        close: "</answer>",
+        always: false,
+    },
+    Wrapper {
+        open: "<response>",
+        close: "</response>",
+        always: false,
+    },
+    Wrapper {
+        open: "<|START_RESPONSE|>",
+        close: "<|END_RESPONSE|>",
+        always: true,
+    },
+    Wrapper {
+        open: "<|START_TEXT|>",
+        close: "<|END_TEXT|>",
+        always: true,
+    },
     Wrapper {
         open: "<|open|>response<|sep|>",
         close: "<|close|>response<|sep|>",

@@ -55,7 +55,7 @@ impl Joint {
     }
 
     /// Adds what another one holds.
-    pub fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: &Self) {
         self.space.push_str(&other.space);
         self.cut |= other.cut;
     }

@@ -3,13 +3,13 @@
 //! Nothing is written until the first call (or junk that a marker closes) shows that this is a
 //! section; until then it may still be text that only names a marker.
 
+use crate::FaultKind;
 use crate::calls::{fault, fault_of};
 use crate::grammars::{Begin, Input, Item, Read};
 use crate::machine::{Flow, Machine, State};
 use crate::markers::{Hit, Look, MarkerId};
 use crate::plan::{Entry, SyntaxId};
 use crate::scan::Stops;
-use crate::{FaultKind, Span};
 
 /// A section that is being read.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Machine {
                     self.state = State::Block(block);
                     return Flow::Wait;
                 }
-                return self.leave(&block, block.at, input);
+                return self.leave(&block, block.at);
             }
             match self.next_in(&block, at, input) {
                 Next::Wait => {
@@ -82,16 +82,18 @@ impl Machine {
                 }
                 Next::Closer(hit) => {
                     self.commit(&mut block, input);
-                    self.out.cut_from_cleaned(0, 0);
-                    return self.leave(&block, hit.end, input);
+                    return self.leave(&block, hit.end);
                 }
                 Next::Opener(hit) => block.at = hit.end,
                 Next::Item(syntax, item) => block.item = Some((syntax, item)),
                 Next::Junk if block.committed && !self.closes(&block) => {
-                    return self.leave(&block, block.at, input);
+                    return self.leave(&block, block.at);
                 }
                 Next::Junk => {
-                    let junk = Junk { start: at, kind: FaultKind::Junk };
+                    let junk = Junk {
+                        start: at,
+                        kind: FaultKind::Junk,
+                    };
                     block.junk = Some((junk, at));
                 }
             }
@@ -100,11 +102,15 @@ impl Machine {
 
     /// Reads on in the current item; false when more text is needed.
     fn read_item(&mut self, block: &mut Block, input: Input<'_>) -> bool {
-        let Some((syntax, item)) = &mut block.item else { return true };
+        let Some((syntax, item)) = &mut block.item else {
+            return true;
+        };
         let syntax = *syntax;
         let mut drafts = Vec::new();
         let shared = std::sync::Arc::clone(&self.shared);
-        let Some(entry) = shared.plan.entry(syntax) else { return true };
+        let Some(entry) = shared.plan.entry(syntax) else {
+            return true;
+        };
         let read = item.read(entry, Self::rules(&shared), input, &mut drafts);
         let over = !matches!(read, Read::Wait);
         if over {
@@ -130,8 +136,11 @@ impl Machine {
             Read::Failed(error, span) => {
                 block.item = None;
                 block.at = span.start;
-                let junk = Junk { start: span.start, kind: fault_of(error) };
-                block.junk = Some((junk, span.end));
+                let junk = Junk {
+                    start: span.start,
+                    kind: fault_of(error),
+                };
+                block.junk = Some((junk, error.offset));
                 true
             }
         }
@@ -139,8 +148,15 @@ impl Machine {
 
     /// What stands at `at`: an end, another beginning, an item, or nothing of that.
     fn next_in(&self, block: &Block, at: usize, input: Input<'_>) -> Next {
-        let wanted = |id: MarkerId| self.entries(block).any(|e| e.close.contains(&id) || e.open.contains(&id));
-        let look = self.shared.plan.markers.look(input.bytes(), at, input.last, wanted);
+        let wanted = |id: MarkerId| {
+            self.entries(block)
+                .any(|e| e.close.contains(&id) || e.open.contains(&id))
+        };
+        let look = self
+            .shared
+            .plan
+            .markers
+            .look(input.bytes(), at, input.last, wanted);
         match look {
             Look::Hit(hit) if self.entries(block).any(|e| e.close.contains(&hit.id)) => {
                 return Next::Closer(hit);
@@ -150,7 +166,9 @@ impl Machine {
             Look::Nothing => {}
         }
         for syntax in &block.syntaxes {
-            let Some(entry) = self.shared.plan.entry(*syntax) else { continue };
+            let Some(entry) = self.shared.plan.entry(*syntax) else {
+                continue;
+            };
             match Item::begin(entry, Self::rules(&self.shared), input, at) {
                 Begin::Yes(item) => return Next::Item(*syntax, item),
                 Begin::Wait => return Next::Wait,
@@ -161,7 +179,10 @@ impl Machine {
     }
 
     fn entries<'a>(&'a self, block: &'a Block) -> impl Iterator<Item = &'a Entry> {
-        block.syntaxes.iter().filter_map(|syntax| self.shared.plan.entry(*syntax))
+        block
+            .syntaxes
+            .iter()
+            .filter_map(|syntax| self.shared.plan.entry(*syntax))
     }
 
     /// Whether anything closes a section of this kind.
@@ -171,7 +192,9 @@ impl Machine {
 
     /// Text that is no item: a fault once a marker of the section follows, else no part of it.
     fn junk(&mut self, mut block: Box<Block>, input: Input<'_>) -> Flow {
-        let Some((junk, from)) = block.junk else { return Flow::Go };
+        let Some((junk, from)) = block.junk else {
+            return Flow::Go;
+        };
         match self.marker_of(&mut block, from, input) {
             Look::Hit(hit) => {
                 self.commit(&mut block, input);
@@ -197,7 +220,7 @@ impl Machine {
                 self.state = State::Block(block);
                 Flow::Wait
             }
-            Look::Nothing => self.leave(&block, junk.start, input),
+            Look::Nothing => self.leave(&block, junk.start),
         }
     }
 
@@ -214,7 +237,8 @@ impl Machine {
             };
             let at = stop.at();
             let wanted = |id: MarkerId| {
-                self.entries(block).any(|e| e.close.contains(&id) || e.open.contains(&id))
+                self.entries(block)
+                    .any(|e| e.close.contains(&id) || e.open.contains(&id))
             };
             match markers.look(input.bytes(), at, input.last, wanted) {
                 Look::Nothing => from = at + 1,
@@ -238,7 +262,7 @@ impl Machine {
     }
 
     /// Leaves the section at `end`; what was no section is text.
-    fn leave(&mut self, block: &Block, end: usize, input: Input<'_>) -> Flow {
+    fn leave(&mut self, block: &Block, end: usize) -> Flow {
         if !block.committed {
             self.scan = block.open.end;
             return Flow::Go;
@@ -250,7 +274,6 @@ impl Machine {
             self.out.close_reasoning();
             self.out.open_reasoning();
         }
-        let _ = input;
         Flow::Go
     }
 }
@@ -263,6 +286,3 @@ fn after_separators(input: Input<'_>, from: usize, after_item: bool) -> usize {
     }
     at
 }
-
-#[allow(dead_code)]
-fn _unused(_: Span) {}

@@ -60,25 +60,31 @@ pub(crate) struct Parts<'a> {
     name: Option<(usize, Value<'a>)>,
     arguments: Option<(usize, &'a str, Value<'a>)>,
     id: Option<(usize, Value<'a>)>,
+    /// The object's only key, where that is the name.
+    key_as_name: Option<&'a str>,
     has_mcp: bool,
     is_definition: bool,
 }
 
-/// Finds name, arguments and id in an object.
-pub(crate) fn parts<'a>(value: Value<'a>, keys: &JsonCalls) -> Parts<'a> {
+/// Finds name, arguments and id among the members of an object.
+pub(crate) fn parts<'a>(
+    members: impl Iterator<Item = (&'a str, Value<'a>)>,
+    keys: &JsonCalls,
+) -> Parts<'a> {
     let mut parts = Parts::default();
-    if keys.name_is_key {
-        let mut members = value.members();
-        if let (Some((_, arguments)), None) = (members.next(), members.next()) {
-            parts.arguments = Some((0, "", arguments));
-        }
-        return parts;
-    }
     let mut inner = None;
-    for (key, member) in value.members() {
+    let mut only = None;
+    for (index, (key, member)) in members.enumerate() {
         parts.take(key, member, keys);
         if key == "function" && member.kind() == Kind::Object {
             inner = Some(member);
+        }
+        only = (index == 0).then_some((key, member));
+    }
+    if keys.name_is_key {
+        if let (None, Some((key, member))) = (parts.name, only) {
+            parts.key_as_name = Some(key);
+            parts.arguments = Some((0, key, member));
         }
     }
     if let (None, Some(inner)) = (parts.name, inner) {
@@ -112,6 +118,12 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// Whether there is a name that is a string with something in it.
+    pub(crate) fn has_name(&self) -> bool {
+        let name = self.name.and_then(|(_, name)| name.text());
+        name.is_some_and(|name| !name.trim().is_empty()) || self.key_as_name.is_some()
+    }
+
     /// Whether an object outside call markup says that it is a call.
     pub(crate) fn says_call(&self, tools: Option<&Tools>) -> bool {
         if self.is_definition {
@@ -141,10 +153,17 @@ fn is_schema(value: Value<'_>) -> bool {
             "type" | "properties" | "required" | "additionalProperties" | "description" | "title"
         )
     };
-    let typed = value.get("type").and_then(Value::text).is_some_and(|text| text == "object");
+    let typed = value
+        .get("type")
+        .and_then(Value::text)
+        .is_some_and(|text| text == "object");
     value.get("$schema").is_some()
-        || value.get("properties").is_some_and(|inner| inner.kind() == Kind::Object)
-            && value.members().all(|(key, _)| words(key) || key.starts_with('$'))
+        || value
+            .get("properties")
+            .is_some_and(|inner| inner.kind() == Kind::Object)
+            && value
+                .members()
+                .all(|(key, _)| words(key) || key.starts_with('$'))
         || typed && value.members().all(|(key, _)| words(key))
 }
 
@@ -157,20 +176,18 @@ pub(crate) struct Rules<'a> {
 
 impl Rules<'_> {
     /// The draft that an object of the reply is.
-    pub(crate) fn draft(&self, value: Value<'_>, keys: &JsonCalls, span: Span) -> Draft {
+    pub(crate) fn draft(&self, parts: &Parts<'_>, span: Span) -> Draft {
+        let name = match (parts.name, parts.key_as_name) {
+            (Some((_, name)), _) => name.text().map(Cow::into_owned),
+            (None, key) => key.map(unquote),
+        };
         let mut draft = Draft {
-            name: None,
+            name,
             arguments: Arguments::Missing,
             id: None,
             complete: true,
             repaired: false,
             span,
-        };
-        let parts = parts(value, keys);
-        draft.name = match parts.name {
-            Some((_, name)) => name.text().map(Cow::into_owned),
-            None if keys.name_is_key => value.members().next().map(|(key, _)| unquote(key)),
-            None => None,
         };
         draft.id = parts.id.and_then(|(_, id)| match id.kind() {
             Kind::String => id.text().map(Cow::into_owned),
@@ -230,13 +247,25 @@ impl Rules<'_> {
 
     /// The call that a draft makes, or why it makes none.
     pub(crate) fn settle(&self, draft: Draft) -> Settled {
-        let Draft { name, arguments, id, complete, mut repaired, span } = draft;
+        let Draft {
+            name,
+            arguments,
+            id,
+            complete,
+            mut repaired,
+            span,
+        } = draft;
         let mut misfit = None;
-        let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        let name = name
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty());
         let Some(name) = name else {
             return Settled::Fault(fault(FaultKind::MissingName, span.start, None));
         };
-        let name = self.tools.and_then(|tools| tools.spelling(&name)).unwrap_or(name);
+        let name = self
+            .tools
+            .and_then(|tools| tools.spelling(&name))
+            .unwrap_or(name);
         let arguments = match arguments {
             Arguments::Refused(kind) => return Settled::Fault(fault(kind, span.start, Some(name))),
             Arguments::Missing => "{}".to_owned(),
@@ -257,8 +286,19 @@ impl Rules<'_> {
         }
         let id_generated = id.is_none();
         let id = id.unwrap_or_else(ids::call_id);
-        let call = ToolCall { id, id_generated, name, arguments, repaired, span };
-        if complete { Settled::Call(call, misfit) } else { Settled::Incomplete(call) }
+        let call = ToolCall {
+            id,
+            id_generated,
+            name,
+            arguments,
+            repaired,
+            span,
+        };
+        if complete {
+            Settled::Call(call, misfit)
+        } else {
+            Settled::Incomplete(call)
+        }
     }
 
     fn typed_pairs(
@@ -268,7 +308,10 @@ impl Rules<'_> {
         misfit: &mut Option<String>,
     ) -> String {
         let mut json = String::from("{");
-        let keys = pairs.iter().enumerate().map(|(index, (key, _))| (key.as_str(), index));
+        let keys = pairs
+            .iter()
+            .enumerate()
+            .map(|(index, (key, _))| (key.as_str(), index));
         let later: HashMap<&str, usize> = keys.collect();
         for (index, (key, value)) in pairs.iter().enumerate() {
             if later.get(key.as_str()) != Some(&index) {
@@ -351,52 +394,83 @@ pub(crate) fn push_string(json: &mut String, text: &str) {
 
 /// A fault with its message.
 pub(crate) fn fault(kind: FaultKind, offset: usize, name: Option<String>) -> Fault {
-    let of = name.as_deref().map_or_else(String::new, |name| format!(" of {name:?}"));
+    let of = name
+        .as_deref()
+        .map_or_else(String::new, |name| format!(" of {name:?}"));
     let message = match kind {
         FaultKind::UnreadableArguments => {
-            format!("the payload{of} at byte {offset} is no JSON and could not be healed; send it as one JSON object")
+            format!(
+                "the payload{of} at byte {offset} is no JSON and could not be healed; send it as one JSON object"
+            )
         }
         FaultKind::ArgumentsNotAnObject => {
-            format!("the arguments{of} at byte {offset} are no JSON object; send an object with one member for each parameter")
+            format!(
+                "the arguments{of} at byte {offset} are no JSON object; send an object with one member for each parameter"
+            )
         }
         FaultKind::MissingArguments => {
-            format!("the arguments{of} at byte {offset} have a key but no value; send an object, or leave the key out")
+            format!(
+                "the arguments{of} at byte {offset} have a key but no value; send an object, or leave the key out"
+            )
         }
         FaultKind::MissingName => {
-            format!("the call at byte {offset} has no tool name; send the name as a string that is not empty")
+            format!(
+                "the call at byte {offset} has no tool name; send the name as a string that is not empty"
+            )
         }
         FaultKind::Junk => {
-            format!("the text at byte {offset} stands inside call markup but belongs to no call; write only calls there")
+            format!(
+                "the text at byte {offset} stands inside call markup but belongs to no call; write only calls there"
+            )
         }
         FaultKind::UnknownMember => {
             format!("the member{of} at byte {offset} has no meaning here; leave it out")
         }
         FaultKind::NumberOutOfRange => {
-            format!("a number{of} at byte {offset} is beyond the range of a double; send it as a string")
+            format!(
+                "a number{of} at byte {offset} is beyond the range of a double; send it as a string"
+            )
         }
         FaultKind::TooDeep => {
-            format!("the payload{of} at byte {offset} is nested too deeply; flatten it or raise max_depth")
+            format!(
+                "the payload{of} at byte {offset} is nested too deeply; flatten it or raise max_depth"
+            )
         }
         FaultKind::TooManyCalls => {
-            format!("the call{of} at byte {offset} is one more than max_calls allows; send fewer calls in one reply")
+            format!(
+                "the call{of} at byte {offset} is one more than max_calls allows; send fewer calls in one reply"
+            )
         }
         FaultKind::ArgumentsTooLong => {
-            format!("the arguments{of} at byte {offset} are longer than max_argument_bytes; send less, or in parts")
+            format!(
+                "the arguments{of} at byte {offset} are longer than max_argument_bytes; send less, or in parts"
+            )
         }
         FaultKind::ReplyTooLong => {
-            format!("the reply is longer than max_reply_bytes; what follows byte {offset} was not read")
+            format!(
+                "the reply is longer than max_reply_bytes; what follows byte {offset} was not read"
+            )
         }
         FaultKind::TextLoop => {
             format!("the reply repeats itself without end from byte {offset} on")
         }
         FaultKind::TypeMismatch => {
-            format!("an argument{of} at byte {offset} does not fit its declared type and stays as it is; send the declared type")
+            format!(
+                "an argument{of} at byte {offset} does not fit its declared type and stays as it is; send the declared type"
+            )
         }
         FaultKind::Draft => {
-            format!("the call{of} at byte {offset} was drafted in reasoning and is not made; call the tool outside reasoning")
+            format!(
+                "the call{of} at byte {offset} was drafted in reasoning and is not made; call the tool outside reasoning"
+            )
         }
     };
-    Fault { kind, offset, name, message }
+    Fault {
+        kind,
+        offset,
+        name,
+        message,
+    }
 }
 
 /// The fault that an error of the JSON reader means.

@@ -1,31 +1,66 @@
 //! JSON outside call markup, which is a payload only when it says so: workflow JSON, and objects
 //! and arrays of calls that are the whole reply or stand in a fence.
 
-use std::sync::Arc;
-
-use crate::calls::{Draft, fault, fault_of};
+use crate::Span;
+use crate::calls::Draft;
 use crate::formats::{Body, JsonCalls};
 use crate::grammars::Input;
-use crate::grammars::json::{draft, mark_repaired, parts_of, reader, value_of};
-use crate::json::{Error, Kind, Reader, Status};
+use crate::grammars::json::draft;
+use crate::json::{Error, Kind, Status};
 use crate::machine::{FenceFate, Flow, Machine, Pending, State};
 use crate::output::Checkpoint;
 use crate::plan::SyntaxId;
 use crate::prose::Wait;
-use crate::view::Value;
+use crate::reading::Reading;
 use crate::workflow::Progress;
-use crate::{FaultKind, Span};
 
+/// How much of JSON in prose is read before its first keys are looked at.
+const FIRST_WINDOW: usize = 32;
 /// Longest key without quotes at which an object is recognised.
 const LONGEST_BARE_KEY: usize = 64;
 
 /// Keys that leave open whether an object is a call, workflow JSON or a native message.
 const TELLING_KEYS: &[&str] = &[
-    "content", "next", "name", "mcp", "arguments", "args", "params", "parameters", "input", "type",
-    "id", "function", "tool_calls", "function_call", "role", "output", "candidates", "choices",
-    "parts", "functionCall", "function_call_id", "call_id", "tool_call_id", "index", "thought",
-    "thoughts", "thinking", "reasoning", "reason", "explanation", "object", "model", "created",
-    "message", "tool", "tool_name", "action", "action_input", "status", "created_at",
+    "content",
+    "next",
+    "name",
+    "mcp",
+    "arguments",
+    "args",
+    "params",
+    "parameters",
+    "input",
+    "type",
+    "id",
+    "function",
+    "tool_calls",
+    "function_call",
+    "role",
+    "output",
+    "candidates",
+    "choices",
+    "parts",
+    "functionCall",
+    "function_call_id",
+    "call_id",
+    "tool_call_id",
+    "index",
+    "thought",
+    "thoughts",
+    "thinking",
+    "reasoning",
+    "reason",
+    "explanation",
+    "object",
+    "model",
+    "created",
+    "message",
+    "tool",
+    "tool_name",
+    "action",
+    "action_input",
+    "status",
+    "created_at",
 ];
 
 /// Where JSON stands.
@@ -51,7 +86,9 @@ impl Place {
 pub(crate) struct Candidate {
     pub(crate) place: Place,
     pub(crate) start: usize,
-    pub(crate) reader: Reader,
+    pub(crate) reading: Reading,
+    /// How much of JSON in prose is read at once.
+    window: usize,
     /// The members that have been looked at.
     seen: usize,
     phase: Phase,
@@ -81,7 +118,10 @@ impl Candidate {
         at: usize,
         input: Input<'_>,
     ) -> Result<Option<Self>, Wait> {
-        if !machine.reads_json(place) || !looks_like_payload(place, at, input)? {
+        if at < machine.no_json_before
+            || !machine.reads_json(place)
+            || !looks_like_payload(place, at, input)?
+        {
             return Ok(None);
         }
         let plan = machine.plan();
@@ -92,7 +132,8 @@ impl Candidate {
         Ok(Some(Self {
             place,
             start: at,
-            reader: reader(Machine::rules(&machine.shared), closers, at),
+            reading: Reading::new(Machine::rules(&machine.shared), closers, at),
+            window: FIRST_WINDOW,
             seen: 0,
             phase: Phase::Open,
             content_first: false,
@@ -101,18 +142,46 @@ impl Candidate {
         }))
     }
 
-    /// Whether repairs make JSON in prose too doubtful to be read on.
-    fn is_doubtful(&self) -> bool {
-        self.place == Place::Prose
-            && matches!(self.phase, Phase::LetGo)
-            && !self.reader.repairs().is_empty()
+    /// Reads on: all that has come, or in prose a growing part of it, because what turns out to
+    /// be no workflow JSON is read again. Tells whether all was read.
+    fn read(&mut self, input: Input<'_>) -> (Status, bool) {
+        if self.place != Place::Prose || matches!(self.phase, Phase::Workflow(_)) {
+            return (self.reading.read(input), true);
+        }
+        let mut end = (self.start + self.window).min(input.text.len());
+        while !input.text.is_char_boundary(end) {
+            end += 1;
+        }
+        let all = end == input.text.len();
+        if !all {
+            self.window *= 2;
+        }
+        let window = Input {
+            text: input.slice(0, end),
+            last: input.last && all,
+        };
+        (self.reading.read(window), all)
+    }
+
+    /// Where JSON in prose, other than workflow JSON, needs healing: it is read no further.
+    fn first_doubt(&self) -> Option<usize> {
+        if self.place != Place::Prose || !matches!(self.phase, Phase::LetGo) {
+            return None;
+        }
+        self.reading
+            .repairs()
+            .iter()
+            .map(|repair| repair.offset)
+            .min()
     }
 }
 
 /// Whether an object or array begins at `at` that may be a payload there.
 fn looks_like_payload(place: Place, at: usize, input: Input<'_>) -> Result<bool, Wait> {
     let text = input.slice(at, input.text.len());
-    let Some(opener) = text.chars().next() else { return Ok(false) };
+    let Some(opener) = text.chars().next() else {
+        return Ok(false);
+    };
     let inside = input.after_space(at + opener.len_utf8());
     let rest = input.slice(inside, input.text.len());
     let Some(first) = rest.chars().next() else {
@@ -143,7 +212,9 @@ fn bare_key(text: &str, prose: bool, last: bool) -> Result<bool, Wait> {
         return Ok(false);
     }
     let mut after = text.get(length..).unwrap_or_default().chars();
-    let colon = after.find(|c| !c.is_whitespace() && !matches!(c, '\'' | '"' | '”' | '“' | '＂' | '’' | '\\' | '`'));
+    let colon = after.find(|c| {
+        !c.is_whitespace() && !matches!(c, '\'' | '"' | '”' | '“' | '＂' | '’' | '\\' | '`')
+    });
     match colon {
         None if last => Ok(false),
         None => Err(Wait),
@@ -166,20 +237,27 @@ impl Machine {
 
     /// The syntax of JSON calls in the fence that is open.
     fn fence_syntax(&self) -> Option<SyntaxId> {
-        self.fence.as_ref()?.json.filter(|syntax| self.counts(*syntax))
+        self.fence
+            .as_ref()?
+            .json
+            .filter(|syntax| self.counts(*syntax))
     }
 
     /// Reads on in JSON that may be a payload.
     pub(crate) fn candidate(&mut self, mut candidate: Box<Candidate>, input: Input<'_>) -> Flow {
-        let status = candidate.reader.read(input.text, input.last);
+        let (status, all) = candidate.read(input);
         self.weigh(&mut candidate, input);
-        if candidate.is_doubtful() {
-            return self.give_up(*candidate, input);
+        if let Some(offset) = candidate.first_doubt() {
+            return self.give_up(*candidate, offset, input);
         }
         if let Phase::Workflow(progress) = &mut candidate.phase {
-            self.tell_workflow(progress, &candidate.reader, input);
+            self.tell_workflow(progress, &candidate.reading, input);
         }
         match status {
+            Status::NeedMore if !all => {
+                self.state = State::Candidate(candidate);
+                Flow::Go
+            }
             Status::NeedMore => {
                 if matches!(candidate.phase, Phase::LetGo) {
                     self.emit(input, input.text.len());
@@ -194,16 +272,15 @@ impl Machine {
 
     /// Looks at the keys that have come: do they make it workflow JSON, or no payload?
     fn weigh(&mut self, candidate: &mut Candidate, input: Input<'_>) {
-        while let Some(member) = candidate.reader.members().get(candidate.seen) {
+        while let Some(member) = candidate.reading.members().get(candidate.seen) {
             if matches!(candidate.phase, Phase::Workflow(_)) {
                 return;
             }
-            let in_object = candidate.reader.kind() == Some(Kind::Object);
-            let key = candidate.reader.output().get(member.key.clone()).unwrap_or_default();
-            let key = key.trim_matches('"');
+            let in_object = candidate.reading.kind() == Some(Kind::Object);
+            let key = candidate.reading.key(member);
             let first = candidate.seen == 0;
             if in_object && first && key == "content" && member.kind == Kind::String {
-                match holds_array(&candidate.reader, candidate.seen) {
+                match holds_array(&candidate.reading, candidate.seen) {
                     None => return,
                     Some(true) => {}
                     Some(false) => {
@@ -221,10 +298,13 @@ impl Machine {
                 }
             }
             if member.depth == 2 && candidate.next.is_some() && member.parent == candidate.next {
-                if !member.closed {
+                if !candidate.reading.is_closed(candidate.seen) {
                     return;
                 }
-                if self.reads_workflow() && is_call(&candidate.reader, candidate.seen) {
+                let doubt = candidate
+                    .first_doubt()
+                    .is_some_and(|doubt| doubt < member.text.end);
+                if !doubt && self.reads_workflow() && is_call(&candidate.reading, candidate.seen) {
                     return self.begin_workflow(candidate, input);
                 }
             }
@@ -242,7 +322,9 @@ impl Machine {
     }
 
     fn reads_workflow(&self) -> bool {
-        self.plan().workflow.is_some_and(|syntax| self.counts(syntax))
+        self.plan()
+            .workflow
+            .is_some_and(|syntax| self.counts(syntax))
     }
 
     /// Lets JSON go as text while it is read on.
@@ -258,7 +340,8 @@ impl Machine {
     /// Takes JSON back that was let go.
     fn take_back_json(&mut self, candidate: &mut Candidate) {
         if matches!(candidate.phase, Phase::LetGo) {
-            self.out.roll_back(std::mem::take(&mut candidate.checkpoint));
+            self.out
+                .roll_back(std::mem::take(&mut candidate.checkpoint));
             self.done = candidate.start;
             candidate.phase = Phase::Open;
         }
@@ -266,7 +349,9 @@ impl Machine {
 
     /// It is workflow JSON.
     fn begin_workflow(&mut self, candidate: &mut Candidate, input: Input<'_>) {
-        let Some(syntax) = self.plan().workflow else { return };
+        let Some(syntax) = self.plan().workflow else {
+            return;
+        };
         self.take_back_json(candidate);
         if self.pending.is_some() || !input.slice(self.done, candidate.start).trim().is_empty() {
             self.emit(input, candidate.start);
@@ -292,11 +377,11 @@ impl Machine {
         {
             self.begin_workflow(&mut candidate, input);
             if let Phase::Workflow(progress) = &mut candidate.phase {
-                self.tell_workflow(progress, &candidate.reader, input);
+                self.tell_workflow(progress, &candidate.reading, input);
             }
         }
         if let Phase::Workflow(progress) = candidate.phase {
-            self.end_workflow(progress, &candidate.reader, end, complete, input);
+            self.end_workflow(progress, &candidate.reading, end, complete, input);
             self.scan = end;
             return Flow::Go;
         }
@@ -304,7 +389,7 @@ impl Machine {
             return self.take_calls(candidate, syntax, drafts, end, input);
         }
         if !complete {
-            return self.give_up(candidate, input);
+            return self.give_up(candidate, end, input);
         }
         self.emit(input, end);
         self.scan = end;
@@ -313,20 +398,23 @@ impl Machine {
 
     /// Whether a finished object is workflow JSON.
     fn is_workflow(&self, candidate: &Candidate, complete: bool) -> bool {
-        let reader = &candidate.reader;
+        let reader = &candidate.reading;
         if reader.kind() != Some(Kind::Object) {
             return false;
         }
-        let value = Value::new(reader.output());
-        let content = value.get("content").is_some_and(|content| content.text().is_some());
+        let value = reader.value(None);
+        let content = value
+            .get("content")
+            .is_some_and(|content| content.text().is_some());
         let Some(next) = candidate.next else {
             let alone = content && value.members().count() == 1 && complete;
             return alone && candidate.place.is_first();
         };
-        let next = value_of(reader, Some(next));
+        let next = reader.value(Some(next));
         let keys = JsonCalls::unmarked();
-        let holds_call =
-            next.items().any(|item| crate::calls::parts(item, &keys).has_name());
+        let holds_call = next
+            .items()
+            .any(|item| crate::calls::parts(item.members(), &keys).has_name());
         holds_call || complete && content && next.items().next().is_none()
     }
 
@@ -337,7 +425,7 @@ impl Machine {
         end: usize,
         complete: bool,
     ) -> Option<(SyntaxId, Vec<Draft>)> {
-        let reader = &candidate.reader;
+        let reader = &candidate.reading;
         let syntax = match candidate.place {
             Place::Prose => return None,
             Place::Fence { .. } => self.fence_syntax()?,
@@ -346,10 +434,12 @@ impl Machine {
                 whole.find(|syntax| self.counts(*syntax))?
             }
         };
-        let Body::Json(keys) = &self.plan().entry(syntax)?.syntax.body else { return None };
+        let Body::Json(keys) = &self.plan().entry(syntax)?.syntax.body else {
+            return None;
+        };
         let rules = Self::rules(&self.shared);
         let says_call = |index: Option<usize>| {
-            let parts = parts_of(reader, index, keys);
+            let parts = crate::calls::parts(reader.entries(index), keys);
             parts.says_call(rules.tools) || keys.explicit && parts.has_name()
         };
         let mut drafts = Vec::new();
@@ -357,7 +447,10 @@ impl Machine {
             if !says_call(None) {
                 return None;
             }
-            let span = Span { start: candidate.start, end };
+            let span = Span {
+                start: candidate.start,
+                end,
+            };
             drafts.push(draft(reader, None, keys, rules, span, complete));
         } else {
             let items: Vec<usize> = reader
@@ -371,13 +464,18 @@ impl Machine {
                 return None;
             }
             for index in items {
-                let Some(member) = reader.members().get(index) else { continue };
-                let item_end = if member.closed { member.text.end } else { end };
-                let span = Span { start: member.text.start, end: item_end };
-                drafts.push(draft(reader, Some(index), keys, rules, span, member.closed));
+                let Some(member) = reader.members().get(index) else {
+                    continue;
+                };
+                let closed = reader.is_closed(index);
+                let item_end = if closed { member.text.end } else { end };
+                let span = Span {
+                    start: member.text.start,
+                    end: item_end,
+                };
+                drafts.push(draft(reader, Some(index), keys, rules, span, closed));
             }
         }
-        mark_repaired(reader.repairs(), &mut drafts);
         Some((syntax, drafts))
     }
 
@@ -395,14 +493,16 @@ impl Machine {
         if candidate.place != Place::Whole {
             self.settle_as_payload(input);
             self.emit(input, candidate.start);
-            self.out.repairs(candidate.reader.repairs().iter().copied());
+            self.out
+                .repairs(candidate.reading.repairs().iter().copied());
             for draft in drafts {
                 self.accept(draft, syntax);
             }
             self.markup(end);
             return Flow::Go;
         }
-        self.out.repairs(candidate.reader.repairs().iter().copied());
+        self.out
+            .repairs(candidate.reading.repairs().iter().copied());
         match &mut self.pending {
             Some(pending) => {
                 pending.span.end = end;
@@ -412,8 +512,16 @@ impl Machine {
             None => {
                 self.emit(input, candidate.start);
                 let joint = self.out.take_joint();
-                let span = Span { start: candidate.start, end };
-                self.pending = Some(Pending { span, joint, drafts, syntax });
+                let span = Span {
+                    start: candidate.start,
+                    end,
+                };
+                self.pending = Some(Pending {
+                    span,
+                    joint,
+                    drafts,
+                    syntax,
+                });
                 self.done = end;
             }
         }
@@ -434,8 +542,7 @@ impl Machine {
     }
 
     /// It is no payload after all: text, in which other things may begin.
-    fn give_up(&mut self, candidate: Candidate, input: Input<'_>) -> Flow {
-        let read = candidate.reader.position().max(candidate.start + 1);
+    fn give_up(&mut self, candidate: Candidate, read: usize, input: Input<'_>) -> Flow {
         self.no_json_before = self.no_json_before.max(read);
         if self.pending.is_some() {
             self.settle_as_text(input);
@@ -455,23 +562,31 @@ impl Machine {
 
     fn candidate_failed(&mut self, candidate: Candidate, error: Error, input: Input<'_>) -> Flow {
         if let Phase::Workflow(progress) = candidate.phase {
-            self.tell_workflow_fault(progress, &candidate.reader, error, input);
+            self.tell_workflow_fault(progress, &candidate.reading, error, input);
             return Flow::Go;
         }
-        self.give_up(candidate, input)
+        self.give_up(candidate, error.offset, input)
     }
 }
 
 /// Whether a string member holds a JSON array, as far as its first visible character tells.
-fn holds_array(reader: &Reader, index: usize) -> Option<bool> {
+pub(crate) fn holds_array(reader: &Reading, index: usize) -> Option<bool> {
     let member = reader.members().get(index)?;
     let literal = reader.output().get(member.output.start..)?;
     let settled = reader.settled().saturating_sub(member.output.start);
-    let literal = if member.closed { literal } else { literal.get(..settled)? };
+    let literal = if member.closed {
+        literal
+    } else {
+        literal.get(..settled)?
+    };
     let mut rest = literal.get(1..)?;
     loop {
         rest = rest.trim_start();
-        match rest.strip_prefix("\\n").or_else(|| rest.strip_prefix("\\t")).or_else(|| rest.strip_prefix("\\r")) {
+        match rest
+            .strip_prefix("\\n")
+            .or_else(|| rest.strip_prefix("\\t"))
+            .or_else(|| rest.strip_prefix("\\r"))
+        {
             Some(after) => rest = after,
             None => break,
         }
@@ -484,15 +599,6 @@ fn holds_array(reader: &Reader, index: usize) -> Option<bool> {
 }
 
 /// Whether a closed item of `next` is a call.
-fn is_call(reader: &Reader, index: usize) -> bool {
-    parts_of(reader, Some(index), &JsonCalls::unmarked()).has_name()
+fn is_call(reader: &Reading, index: usize) -> bool {
+    crate::calls::parts(reader.entries(Some(index)), &JsonCalls::unmarked()).has_name()
 }
-
-/// Used by the workflow reader for faults.
-pub(crate) fn reader_fault(error: Error) -> FaultKind {
-    let _ = fault;
-    fault_of(error)
-}
-
-#[allow(dead_code)]
-fn _keep(_: Arc<()>) {}

@@ -101,15 +101,23 @@ impl Parser {
             None => own.iter().chain(formats()).cloned().collect(),
             Some(labels) => chosen(labels, &own)?,
         };
-        let shared = Shared { plan: Plan::new(chosen), options };
-        Ok(Self { shared: Arc::new(shared) })
+        let shared = Shared {
+            plan: Plan::new(chosen),
+            options,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
     }
 
     /// Reads a whole reply. Cost: linear in the reply.
     #[must_use]
     pub fn parse(&self, text: &str) -> Reply {
+        let limit = self.shared.options.limits.max_reply_bytes;
+        let head = head(text, limit);
         let mut machine = Machine::new(Arc::clone(&self.shared), false);
-        machine.advance(text, true);
+        machine.advance(head, true);
+        machine.finish(head, text.len() - head.len());
         machine.into_reply()
     }
 
@@ -119,6 +127,7 @@ impl Parser {
         Stream {
             machine: Machine::new(Arc::clone(&self.shared), true),
             text: String::new(),
+            unread: 0,
             over: false,
         }
     }
@@ -130,11 +139,22 @@ impl Parser {
     }
 }
 
+/// As much of `text` as fits into `limit` bytes.
+fn head(text: &str, limit: usize) -> &str {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
 fn chosen(labels: &[String], own: &[Arc<Format>]) -> Result<Vec<Arc<Format>>, ConfigError> {
     let find = |label: &String| {
         let mine = own.iter().find(|format| &format.label == label);
         let format = mine.or_else(|| format_named(label)).cloned();
-        format.ok_or_else(|| ConfigError::UnknownFormat { label: label.clone() })
+        format.ok_or_else(|| ConfigError::UnknownFormat {
+            label: label.clone(),
+        })
     };
     labels.iter().map(find).collect()
 }
@@ -158,6 +178,8 @@ fn chosen(labels: &[String], own: &[Arc<Format>]) -> Result<Vec<Arc<Format>>, Co
 pub struct Stream {
     machine: Machine,
     text: String,
+    /// How many bytes beyond the limit have come.
+    unread: usize,
     over: bool,
 }
 
@@ -168,8 +190,16 @@ impl Stream {
         if self.over || chunk.is_empty() {
             return;
         }
-        self.text.push_str(chunk);
-        self.machine.advance(&self.text, false);
+        let limit = self.machine.shared.options.limits.max_reply_bytes;
+        let room = if self.unread == 0 {
+            limit - self.text.len()
+        } else {
+            0
+        };
+        let head = head(chunk, room);
+        self.text.push_str(head);
+        self.unread += chunk.len() - head.len();
+        self.machine.advance(&self.text, self.unread > 0);
         self.machine.take_events(events);
     }
 
@@ -179,6 +209,7 @@ impl Stream {
             return;
         }
         self.machine.advance(&self.text, true);
+        self.machine.finish(&self.text, self.unread);
         self.machine.take_events(events);
     }
 

@@ -24,11 +24,13 @@ thread_local! {
 
 impl Generator {
     fn seeded(process: u32) -> Self {
-        let seed = getrandom::u64().and_then(|a| {
-            Ok([a, getrandom::u64()?, getrandom::u64()?, getrandom::u64()?])
-        });
+        let seed = getrandom::u64()
+            .and_then(|a| Ok([a, getrandom::u64()?, getrandom::u64()?, getrandom::u64()?]));
         let state = seed.unwrap_or_else(|_| std::array::from_fn(|_| fallback(process)));
-        Self { state: if state == [0; 4] { [1, 2, 3, 4] } else { state }, process }
+        Self {
+            state: if state == [0; 4] { [1, 2, 3, 4] } else { state },
+            process,
+        }
     }
 
     fn next(&mut self) -> u64 {
@@ -50,8 +52,10 @@ fn fallback(process: u32) -> u64 {
     hasher.finish()
 }
 
-/// A new id.
-pub(crate) fn call_id() -> String {
+/// A new id for a call: `call_` and 24 random letters and digits, unique within a process, across
+/// processes and after a fork.
+#[must_use]
+pub fn call_id() -> String {
     let process = std::process::id();
     GENERATOR.with(|cell| {
         let mut generator = match cell.get() {

@@ -4,9 +4,31 @@
 //! declarations that it reads, over a few grammars. [`Parser::parse`] is one `feed` and one
 //! `finish`. Cost: linear in the reply, no recursion on its depth.
 
+pub mod formats;
 pub mod json;
 pub mod native;
 
+mod block;
+mod calls;
+mod candidate;
+mod engine;
+mod grammars;
+mod ids;
+mod machine;
+mod markers;
+mod output;
+mod plan;
+mod prose;
+mod reading;
 mod reply;
+mod scan;
+mod tools;
+mod view;
+mod workflow;
+
+pub use engine::{Limits, Options, Parser, Stream};
+pub use formats::{Format, format_named, formats};
+pub use ids::call_id;
 
 pub use reply::{Event, Fault, FaultKind, Repair, Reply, Span, SpanKind, ToolCall, Workflow};
+pub use tools::{ConfigError, Tools};

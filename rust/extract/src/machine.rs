@@ -61,6 +61,8 @@ pub(crate) struct OpenFence {
     pub(crate) joint: (Joint, Vec<usize>),
     /// Whether nothing visible stands before it.
     pub(crate) first: bool,
+    /// The syntax of JSON calls that may stand in it.
+    pub(crate) json: Option<SyntaxId>,
 }
 
 /// What becomes of the fence around a payload.
@@ -96,7 +98,6 @@ pub(crate) struct Pending {
     pub(crate) joint: (Joint, Vec<usize>),
     pub(crate) drafts: Vec<Draft>,
     pub(crate) syntax: SyntaxId,
-    pub(crate) workflow: Option<String>,
 }
 
 #[derive(Debug)]
@@ -169,7 +170,10 @@ impl Machine {
     }
 
     pub(crate) fn rules(shared: &Shared) -> Rules<'_> {
-        Rules { tools: shared.options.tools.as_ref(), limits: &shared.options.limits }
+        Rules {
+            tools: shared.options.tools.as_ref(),
+            limits: &shared.options.limits,
+        }
     }
 
     /// Reads on in `text`, the reply so far; `last` says that no more will come.
@@ -195,7 +199,8 @@ impl Machine {
     /// Ends the reply, of which `unread` bytes more than `text` were beyond the limit.
     pub(crate) fn finish(&mut self, text: &str, unread: usize) {
         if unread > 0 {
-            self.out.fault(fault(FaultKind::ReplyTooLong, text.len(), None));
+            self.out
+                .fault(fault(FaultKind::ReplyTooLong, text.len(), None));
             self.out.fault_span(text.len(), text.len() + unread);
         }
         self.out.finish(text);
@@ -300,8 +305,12 @@ impl Machine {
         }
         if let Some(entry) = self.shared.plan.entry(syntax) {
             self.format = Some(entry.format);
-            self.out.reply.format =
-                self.shared.plan.formats.get(entry.format).map(|format| format.label.clone());
+            self.out.reply.format = self
+                .shared
+                .plan
+                .formats
+                .get(entry.format)
+                .map(|format| format.label.clone());
         }
     }
 
@@ -329,7 +338,8 @@ impl Machine {
                 self.out.call_span(self.done, span.end);
                 if misfit.is_some() {
                     let name = Some(call.name.clone());
-                    self.out.fault(fault(FaultKind::TypeMismatch, span.start, name));
+                    self.out
+                        .fault(fault(FaultKind::TypeMismatch, span.start, name));
                 }
                 let index = self.out.start_call(&call.id, &call.name);
                 self.out.arguments(index, &call.arguments);

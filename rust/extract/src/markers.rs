@@ -9,6 +9,8 @@ use memchr::memmem;
 
 /// Bytes that a marker may be anchored at.
 const ANCHORS: &[u8] = b"<[:{";
+/// The one anchor outside ASCII: the first character of Kimi's reasoning tags.
+pub(crate) const DIAMOND: &str = "◁";
 /// Longest attribute-free end of a tag (`:suffix`, blanks) that is read.
 const LONGEST_TAIL: usize = 48;
 
@@ -116,14 +118,19 @@ impl Markers {
             None => (false, text),
         };
         let bytes = text.as_bytes();
-        let Some(anchor) = bytes.iter().position(|byte| ANCHORS.contains(byte)) else {
+        let anchor = bytes.iter().position(|byte| ANCHORS.contains(byte));
+        let Some(anchor) = anchor.or_else(|| text.starts_with(DIAMOND).then_some(0)) else {
             let finder = memmem::Finder::new(bytes).into_owned();
             self.unanchored.push((finder, bytes.to_vec(), id));
             return;
         };
         let (prefix, rest) = bytes.split_at(anchor);
         let tail = tail_of(rest);
-        let stem = if tail == Tail::Tag { rest.get(..rest.len() - 1).unwrap_or(rest) } else { rest };
+        let stem = if tail == Tail::Tag {
+            rest.get(..rest.len() - 1).unwrap_or(rest)
+        } else {
+            rest
+        };
         let number = u32::try_from(self.markers.len()).unwrap_or(u32::MAX);
         if !prefix.is_empty() {
             self.prefixed.push(number);
@@ -147,7 +154,10 @@ impl Markers {
 
     fn child(&self, node: usize, byte: u8) -> Option<usize> {
         let edges = &self.nodes.get(node)?.edges;
-        edges.iter().find(|edge| edge.0 == byte).map(|edge| edge.1 as usize)
+        edges
+            .iter()
+            .find(|edge| edge.0 == byte)
+            .map(|edge| edge.1 as usize)
     }
 
     fn child_or_new(&mut self, node: usize, byte: u8) -> usize {
@@ -157,7 +167,8 @@ impl Markers {
         let child = self.nodes.len();
         self.nodes.push(Node::default());
         if let Some(node) = self.nodes.get_mut(node) {
-            node.edges.push((byte, u32::try_from(child).unwrap_or(u32::MAX)));
+            node.edges
+                .push((byte, u32::try_from(child).unwrap_or(u32::MAX)));
         }
         child
     }
@@ -174,9 +185,13 @@ impl Markers {
         let mut at = anchor;
         let mut found = Look::Nothing;
         loop {
-            let Some(entry) = self.nodes.get(node) else { return found };
+            let Some(entry) = self.nodes.get(node) else {
+                return found;
+            };
             for number in &entry.ends {
-                let Some(marker) = self.markers.get(*number as usize) else { continue };
+                let Some(marker) = self.markers.get(*number as usize) else {
+                    continue;
+                };
                 match marker.ends_at(text, anchor, at, last) {
                     Look::Hit(hit) if wanted(hit.id) => found = Look::Hit(hit),
                     Look::Partial(start) if wanted(marker.id) => found = Look::Partial(start),
@@ -185,7 +200,11 @@ impl Markers {
             }
             let Some(byte) = text.get(at) else {
                 let open = !last && !entry.edges.is_empty();
-                return if open { self.partial(text, anchor, node, found) } else { found };
+                return if open {
+                    self.partial(text, anchor, node, found)
+                } else {
+                    found
+                };
             };
             match self.child(node, byte.to_ascii_lowercase()) {
                 Some(child) => node = child,
@@ -201,10 +220,14 @@ impl Markers {
         let mut stack = vec![node];
         let mut earliest = None;
         while let Some(node) = stack.pop() {
-            let Some(entry) = self.nodes.get(node) else { continue };
+            let Some(entry) = self.nodes.get(node) else {
+                continue;
+            };
             stack.extend(entry.edges.iter().map(|edge| edge.1 as usize));
             for number in &entry.ends {
-                let Some(marker) = self.markers.get(*number as usize) else { continue };
+                let Some(marker) = self.markers.get(*number as usize) else {
+                    continue;
+                };
                 if marker.fits_before(before) {
                     let start = anchor - marker.prefix.len();
                     earliest = Some(earliest.map_or(start, |known: usize| known.min(start)));
@@ -232,7 +255,11 @@ impl Markers {
         let rest = text.get(from..)?;
         let hits = self.unanchored.iter().filter_map(|(finder, literal, id)| {
             let start = from + finder.find(rest)?;
-            Some(Hit { id: *id, start, end: start + literal.len() })
+            Some(Hit {
+                id: *id,
+                start,
+                end: start + literal.len(),
+            })
         });
         hits.min_by_key(|hit| hit.start)
     }
@@ -253,7 +280,11 @@ impl Marker {
         }
         let start = anchor - self.prefix.len();
         match tail_end(self.tail, text, at, last) {
-            TailEnd::At(end) => Look::Hit(Hit { id: self.id, start, end }),
+            TailEnd::At(end) => Look::Hit(Hit {
+                id: self.id,
+                start,
+                end,
+            }),
             TailEnd::Unknown => Look::Partial(start),
             TailEnd::No => Look::Nothing,
         }
@@ -311,13 +342,25 @@ fn tail_of(stem: &[u8]) -> Tail {
         None => (name, Tail::Name),
     };
     let letters = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:-/.".contains(byte);
-    if !name.is_empty() && name.iter().all(letters) { tail } else { Tail::Exact }
+    if !name.is_empty() && name.iter().all(letters) {
+        tail
+    } else {
+        Tail::Exact
+    }
 }
 
 /// The spellings of a marker: full-width bars and lower blocks get lost on the way.
 fn spellings(text: &str) -> Vec<String> {
-    let bars: &[&str] = if text.contains('｜') { &["｜", "|"] } else { &["｜"] };
-    let blocks: &[&str] = if text.contains('▁') { &["▁", "_", " ", "\\_"] } else { &["▁"] };
+    let bars: &[&str] = if text.contains('｜') {
+        &["｜", "|"]
+    } else {
+        &["｜"]
+    };
+    let blocks: &[&str] = if text.contains('▁') {
+        &["▁", "_", " ", "\\_"]
+    } else {
+        &["▁"]
+    };
     let mut all = Vec::new();
     for bar in bars {
         for block in blocks {
@@ -376,7 +419,11 @@ mod tests {
     fn text_that_may_become_a_marker_is_partial() {
         let markers = markers(&["<tool_call>", "functools["]);
         for end in 1..11 {
-            assert_eq!(look(&markers, &"<tool_call>"[..end], 0), Look::Partial(0), "{end}");
+            assert_eq!(
+                look(&markers, &"<tool_call>"[..end], 0),
+                Look::Partial(0),
+                "{end}"
+            );
         }
         assert_eq!(markers.unfinished(b"see functoo"), Some(4));
         assert_eq!(markers.unfinished(b"see functools of"), Some(15));
@@ -386,7 +433,12 @@ mod tests {
     #[test]
     fn full_width_bars_and_blocks_have_other_spellings() {
         let markers = markers(&["<｜tool▁sep｜>"]);
-        for text in ["<｜tool▁sep｜>", "<|tool_sep|>", "<｜tool sep｜>", "<|tool\\_sep|>"] {
+        for text in [
+            "<｜tool▁sep｜>",
+            "<|tool_sep|>",
+            "<｜tool sep｜>",
+            "<|tool\\_sep|>",
+        ] {
             assert_eq!(look(&markers, text, 0), hit(0, 0, text.len()), "{text}");
         }
     }

@@ -8,6 +8,9 @@ use turnwarden_cleanup::{Joint, SpaceKept};
 
 use crate::{Event, Fault, Repair, Reply, Span, SpanKind, ToolCall, Workflow};
 
+/// Faults recorded for one reply; the list ends there so that hostile text cannot fill memory.
+const MAX_FAULTS: usize = 1 << 10;
+
 /// The parts of a reply, as far as they are known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Output {
@@ -55,7 +58,10 @@ pub(crate) struct Checkpoint {
 
 impl Output {
     pub(crate) fn new(live: bool) -> Self {
-        Self { live, ..Self::default() }
+        Self {
+            live,
+            ..Self::default()
+        }
     }
 
     /// Hands over the events since the last time.
@@ -80,7 +86,10 @@ impl Output {
         if start >= end {
             return;
         }
-        let waiting = self.joint_spans.last().is_some_and(|at| at + 1 == self.reply.spans.len());
+        let waiting = self
+            .joint_spans
+            .last()
+            .is_some_and(|at| at + 1 == self.reply.spans.len());
         match self.reply.spans.last_mut() {
             Some((last, span)) if *last == kind && span.end == start && !waiting => span.end = end,
             _ => self.reply.spans.push((kind, Span { start, end })),
@@ -90,7 +99,9 @@ impl Output {
     fn joint_span(&mut self, start: usize, end: usize) {
         if start < end {
             self.joint_spans.push(self.reply.spans.len());
-            self.reply.spans.push((SpanKind::Markup, Span { start, end }));
+            self.reply
+                .spans
+                .push((SpanKind::Markup, Span { start, end }));
         }
     }
 
@@ -132,7 +143,8 @@ impl Output {
         self.settle_joint();
         self.reply.text.push_str(visible);
         self.span(SpanKind::Text, start, end);
-        self.joint.push(text.get(lead + visible.len()..).unwrap_or_default());
+        self.joint
+            .push(text.get(lead + visible.len()..).unwrap_or_default());
     }
 
     /// Something visible follows: decides what becomes of the white space before it.
@@ -155,6 +167,27 @@ impl Output {
         }
         self.joint_spans.clear();
         self.joint.clear();
+    }
+
+    /// Adds a span whose kind is set later; the answer is its number.
+    pub(crate) fn open_span(&mut self, start: usize, end: usize) -> usize {
+        self.joint.cut();
+        self.reply
+            .spans
+            .push((SpanKind::Markup, Span { start, end }));
+        self.reply.spans.len() - 1
+    }
+
+    /// Sets the kind of a span that was added for that.
+    pub(crate) fn set_span(&mut self, index: usize, kind: SpanKind) {
+        if let Some(span) = self.reply.spans.get_mut(index) {
+            span.0 = kind;
+        }
+    }
+
+    /// Marks bytes of the reply as text that is written already.
+    pub(crate) fn text_span(&mut self, start: usize, end: usize) {
+        self.span(SpanKind::Text, start, end);
     }
 
     /// Tags, fences, special tokens.
@@ -216,7 +249,9 @@ impl Output {
         block.begun = true;
         block.space.clear();
         reasoning.push_str(visible);
-        block.space.push_str(text.get(lead + visible.len()..).unwrap_or_default());
+        block
+            .space
+            .push_str(text.get(lead + visible.len()..).unwrap_or_default());
     }
 
     /// Ends the current block of reasoning.
@@ -231,7 +266,10 @@ impl Output {
 
     /// Takes the white space that waits after the text, for text that is inserted before it.
     pub(crate) fn take_joint(&mut self) -> (Joint, Vec<usize>) {
-        (std::mem::take(&mut self.joint), std::mem::take(&mut self.joint_spans))
+        (
+            std::mem::take(&mut self.joint),
+            std::mem::take(&mut self.joint_spans),
+        )
     }
 
     /// Puts white space back after the text that was inserted.
@@ -242,7 +280,7 @@ impl Output {
 
     /// Adds white space that was taken, behind what waits now.
     pub(crate) fn append_joint(&mut self, (joint, spans): (Joint, Vec<usize>)) {
-        self.joint.append(joint);
+        self.joint.append(&joint);
         self.joint_spans.extend(spans);
     }
 
@@ -250,7 +288,10 @@ impl Output {
     pub(crate) fn call(&mut self, call: ToolCall, index: usize) {
         if self.live {
             self.tell();
-            self.events.push(Event::ToolCallEnded { index, call: call.clone() });
+            self.events.push(Event::ToolCallEnded {
+                index,
+                call: call.clone(),
+            });
         }
         self.reply.tool_calls.push(call);
     }
@@ -276,12 +317,18 @@ impl Output {
     pub(crate) fn arguments(&mut self, index: usize, delta: &str) {
         if self.live && !delta.is_empty() {
             self.tell();
-            self.events.push(Event::ToolCallArguments { index, delta: delta.to_owned() });
+            self.events.push(Event::ToolCallArguments {
+                index,
+                delta: delta.to_owned(),
+            });
         }
     }
 
     /// Adds a fault.
     pub(crate) fn fault(&mut self, fault: Fault) {
+        if self.reply.faults.len() >= MAX_FAULTS {
+            return;
+        }
         if self.live {
             self.tell();
             self.events.push(Event::ParseFault(fault.clone()));
@@ -299,12 +346,20 @@ impl Output {
         if !self.live {
             return;
         }
-        if let Some(delta) = self.reply.text.get(self.text_told..).filter(|d| !d.is_empty()) {
+        if let Some(delta) = self
+            .reply
+            .text
+            .get(self.text_told..)
+            .filter(|d| !d.is_empty())
+        {
             self.events.push(Event::TextDelta(delta.to_owned()));
             self.text_told = self.reply.text.len();
         }
         let reasoning = self.reply.reasoning.as_deref().unwrap_or_default();
-        if let Some(delta) = reasoning.get(self.reasoning_told..).filter(|d| !d.is_empty()) {
+        if let Some(delta) = reasoning
+            .get(self.reasoning_told..)
+            .filter(|d| !d.is_empty())
+        {
             self.events.push(Event::ReasoningDelta(delta.to_owned()));
             self.reasoning_told = reasoning.len();
         }
@@ -331,8 +386,14 @@ impl Output {
     /// Takes back everything since `checkpoint`.
     pub(crate) fn roll_back(&mut self, checkpoint: Checkpoint) {
         if self.live && checkpoint.text < self.text_told {
-            let told = self.reply.text.get(checkpoint.text..self.text_told).unwrap_or_default();
-            self.events.push(Event::TextRetracted { length: told.chars().count() });
+            let told = self
+                .reply
+                .text
+                .get(checkpoint.text..self.text_told)
+                .unwrap_or_default();
+            self.events.push(Event::TextRetracted {
+                length: told.chars().count(),
+            });
             self.text_told = checkpoint.text;
         }
         self.reply.text.truncate(checkpoint.text);

@@ -8,6 +8,9 @@ use crate::formats::{Body, Format, Place, Syntax};
 use crate::json::Closer;
 use crate::markers::{MarkerId, Markers};
 
+/// Languages of fences in which workflow JSON may stand.
+const WORKFLOW_LANGUAGES: &[&str] = &["", "json", "jsonc", "json5", "tool_call"];
+
 /// The number of a syntax within [`Plan`].
 pub(crate) type SyntaxId = usize;
 
@@ -114,7 +117,9 @@ impl Plan {
         for wrapper in WRAPPERS {
             let close = self.marker(wrapper.close);
             let open = self.marker(wrapper.open);
-            self.role(open, |roles| roles.opens_wrapper = Some((close, wrapper.always)));
+            self.role(open, |roles| {
+                roles.opens_wrapper = Some((close, wrapper.always))
+            });
             self.role(close, |roles| roles.closes_wrapper = Some(wrapper.always));
         }
         for token in END_OF_TURN {
@@ -186,8 +191,33 @@ impl Plan {
         self.syntaxes.get(syntax)
     }
 
+    /// The syntax of JSON calls in fenced code of this language.
+    pub(crate) fn json_in_fence(
+        &self,
+        language: &str,
+        counts: impl Fn(SyntaxId) -> bool,
+    ) -> Option<SyntaxId> {
+        let json = |syntax: &SyntaxId| {
+            counts(*syntax)
+                && self
+                    .entry(*syntax)
+                    .is_some_and(|entry| matches!(entry.syntax.body, Body::Json(_)))
+        };
+        let fences = self.fences.iter().filter(|(known, _)| known == language);
+        fences.map(|(_, syntax)| *syntax).find(json)
+    }
+
     /// Whether fenced code of this language may hold a payload.
     pub(crate) fn is_payload_language(&self, word: &[u8]) -> bool {
-        self.fences.iter().any(|(language, _)| language.as_bytes().eq_ignore_ascii_case(word))
+        if self.workflow.is_some()
+            && WORKFLOW_LANGUAGES
+                .iter()
+                .any(|w| w.as_bytes().eq_ignore_ascii_case(word))
+        {
+            return true;
+        }
+        self.fences
+            .iter()
+            .any(|(language, _)| language.as_bytes().eq_ignore_ascii_case(word))
     }
 }

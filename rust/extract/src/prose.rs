@@ -1,13 +1,15 @@
 //! The state in which anything may begin: text, or reasoning.
 
-use turnwarden_cleanup::{FenceMark, Found, at_line_start, closing_fence, fence_at, fence_closes_at};
+use turnwarden_cleanup::{
+    Fence, FenceMark, Found, at_line_start, closing_fence, fence_at, fence_closes_at,
+};
 
 use crate::block::Block;
 use crate::calls::fault;
 use crate::candidate::{Candidate, Place};
 use crate::grammars::Input;
 use crate::grammars::json::opens_json;
-use crate::machine::{Fence, FenceFate, Flow, Machine, OpenFence, OpenReasoning, Section, State};
+use crate::machine::{FenceFate, Flow, Machine, OpenFence, OpenReasoning, Section, State};
 use crate::markers::{Hit, Look, MarkerId};
 use crate::plan::SyntaxId;
 use crate::scan::Stop;
@@ -27,7 +29,9 @@ impl Machine {
             }
             let in_reasoning = self.reasoning.is_some();
             let markers = &self.shared.plan.markers;
-            let stop = self.stops.next(markers, input.bytes(), self.scan, in_reasoning);
+            let stop = self
+                .stops
+                .next(markers, input.bytes(), self.scan, in_reasoning);
             let at = match stop {
                 None => return self.end_of_text(input),
                 Some(Stop::Marker(hit)) => return self.marker(hit, input),
@@ -58,7 +62,8 @@ impl Machine {
     /// The marker that counts outside payloads at the anchor byte `at`.
     fn look(&self, at: usize, input: Input<'_>) -> Look {
         let plan = &self.shared.plan;
-        plan.markers.look(input.bytes(), at, input.last, |id| plan.roles(id).counts())
+        plan.markers
+            .look(input.bytes(), at, input.last, |id| plan.roles(id).counts())
     }
 
     /// Nothing begins in the text that is left.
@@ -90,8 +95,12 @@ impl Machine {
             self.reasoning = None;
         }
         if let Some(pending) = self.pending.take() {
-            self.accept_pending(pending, input);
-        } else if self.fence.as_ref().is_some_and(|fence| fence.fate == FenceFate::Open) {
+            self.accept_pending(pending);
+        } else if self
+            .fence
+            .as_ref()
+            .is_some_and(|fence| fence.fate == FenceFate::Open)
+        {
             self.settle_as_text(input);
         }
         self.state = State::Over;
@@ -103,7 +112,10 @@ impl Machine {
         if self.reasoning.is_some() || self.code.is_some() {
             return None;
         }
-        let in_fence = self.fence.as_ref().is_some_and(|fence| fence.fate == FenceFate::Open);
+        let in_fence = self
+            .fence
+            .as_ref()
+            .is_some_and(|fence| fence.fate == FenceFate::Open);
         if !self.fresh && !in_fence && self.pending.is_none() {
             return None;
         }
@@ -150,7 +162,8 @@ impl Machine {
 
     fn skip_invisible(&mut self, at: usize, input: Input<'_>) -> usize {
         let rest = input.slice(at, input.text.len());
-        let visible = rest.trim_start_matches(|c: char| INVISIBLE.contains(&c) || c.is_whitespace());
+        let visible =
+            rest.trim_start_matches(|c: char| INVISIBLE.contains(&c) || c.is_whitespace());
         let end = at + (rest.len() - visible.len());
         if self.out.is_blank() && end > at && self.done <= at {
             self.emit(input, at);
@@ -213,7 +226,9 @@ impl Machine {
         let mut from = self.scan;
         loop {
             let markers = &self.shared.plan.markers;
-            let stop = self.stops.next(markers, input.bytes(), from, self.reasoning.is_some());
+            let stop = self
+                .stops
+                .next(markers, input.bytes(), from, self.reasoning.is_some());
             let at = match stop {
                 None => {
                     let held = markers.unfinished(input.bytes());
@@ -269,7 +284,10 @@ impl Machine {
     }
 
     fn open_fence(&mut self, fence: Fence, input: Input<'_>) -> Flow {
-        let word = input.bytes().get(fence.language.0..fence.language.1).unwrap_or_default();
+        let word = input
+            .bytes()
+            .get(fence.language.0..fence.language.1)
+            .unwrap_or_default();
         if !self.shared.plan.is_payload_language(word) {
             self.emit(input, fence.body);
             self.state = State::Code(fence, fence.body);
@@ -281,7 +299,18 @@ impl Machine {
         let first = self.fresh;
         self.emit(input, fence.start);
         let joint = self.out.take_joint();
-        self.fence = Some(OpenFence { fence, fate: FenceFate::Open, joint, first });
+        let language = String::from_utf8_lossy(word).to_lowercase();
+        let json = self
+            .shared
+            .plan
+            .json_in_fence(&language, |syntax| self.counts(syntax));
+        self.fence = Some(OpenFence {
+            fence,
+            fate: FenceFate::Open,
+            joint,
+            first,
+            json,
+        });
         self.done = fence.body;
         self.scan = fence.body;
         Flow::Go
@@ -289,7 +318,10 @@ impl Machine {
 
     /// The fence around a payload, or one that turned out to be text, ends.
     fn close_fence(&mut self, start: usize, end: usize, input: Input<'_>) {
-        let dropped = self.fence.take().is_some_and(|fence| fence.fate == FenceFate::Dropped);
+        let dropped = self
+            .fence
+            .take()
+            .is_some_and(|fence| fence.fate == FenceFate::Dropped);
         if dropped {
             self.emit(input, start);
             self.markup(end);
@@ -302,7 +334,11 @@ impl Machine {
         let text = input.bytes();
         let mark = text.get(at).copied();
         let run = text.get(at..).unwrap_or_default();
-        let run = run.iter().take(64).take_while(|byte| Some(**byte) == mark).count();
+        let run = run
+            .iter()
+            .take(64)
+            .take_while(|byte| Some(**byte) == mark)
+            .count();
         if at + run == text.len() && !input.last && run < 64 {
             self.emit(input, at);
             self.scan = at;
@@ -340,8 +376,12 @@ impl Machine {
     /// A marker outside payloads.
     fn marker(&mut self, hit: Hit, input: Input<'_>) -> Flow {
         let roles = self.shared.plan.roles(hit.id).clone();
-        let opens: Vec<SyntaxId> =
-            roles.opens.iter().copied().filter(|syntax| self.counts(*syntax)).collect();
+        let opens: Vec<SyntaxId> = roles
+            .opens
+            .iter()
+            .copied()
+            .filter(|syntax| self.counts(*syntax))
+            .collect();
         if let Some(reasoning) = &mut self.reasoning {
             let closes = match reasoning.close {
                 Some(close) => close == hit.id,
@@ -371,11 +411,17 @@ impl Machine {
             self.scan = hit.end;
             return Flow::Go;
         }
-        if let Some((close, _)) = roles.opens_wrapper.filter(|(_, always)| *always || self.after_reasoning) {
+        if let Some((close, _)) = roles
+            .opens_wrapper
+            .filter(|(_, always)| *always || self.after_reasoning)
+        {
             self.wrapper = Some(close);
             return self.drop_marker(hit, input);
         }
-        if roles.closes_wrapper.is_some_and(|always| always || self.wrapper == Some(hit.id)) {
+        if roles
+            .closes_wrapper
+            .is_some_and(|always| always || self.wrapper == Some(hit.id))
+        {
             self.wrapper = None;
             return self.drop_marker(hit, input);
         }
@@ -423,7 +469,10 @@ impl Machine {
             reasoning.held_from = None;
         }
         self.emit(input, hit.start);
-        let start = self.reasoning.take().map_or(hit.start, |reasoning| reasoning.start);
+        let start = self
+            .reasoning
+            .take()
+            .map_or(hit.start, |reasoning| reasoning.start);
         self.close_section(start, hit.end);
         Flow::Go
     }
@@ -445,8 +494,10 @@ impl Machine {
     /// A closing tag alone: the template opened the reasoning, so what came was reasoning.
     fn lone_closer(&mut self, hit: Hit, input: Input<'_>) -> Flow {
         let calls = &self.out.reply.tool_calls;
-        let drafts: Vec<(Span, String)> =
-            calls.iter().map(|call| (call.span, call.name.clone())).collect();
+        let drafts: Vec<(Span, String)> = calls
+            .iter()
+            .map(|call| (call.span, call.name.clone()))
+            .collect();
         let section = std::mem::take(&mut self.section);
         self.out.roll_back(section.checkpoint);
         self.done = section.at;
@@ -458,7 +509,8 @@ impl Machine {
         self.fence = None;
         self.let_go = None;
         for (span, name) in drafts.into_iter().skip(self.out.reply.tool_calls.len()) {
-            self.out.fault(fault(FaultKind::Draft, span.start, Some(name)));
+            self.out
+                .fault(fault(FaultKind::Draft, span.start, Some(name)));
         }
         self.open_reasoning(None, section.at);
         self.emit(input, hit.start);

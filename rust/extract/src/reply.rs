@@ -119,7 +119,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::UnreadableArguments,
         Self::ArgumentsNotAnObject,
         Self::MissingArguments,
@@ -132,6 +132,8 @@ impl FaultKind {
         Self::ArgumentsTooLong,
         Self::ReplyTooLong,
         Self::TextLoop,
+        Self::Draft,
+        Self::TypeMismatch,
     ];
 
     /// The kind's name in snake case.
@@ -150,6 +152,8 @@ impl FaultKind {
             Self::ArgumentsTooLong => "arguments_too_long",
             Self::ReplyTooLong => "reply_too_long",
             Self::TextLoop => "text_loop",
+            Self::Draft => "draft",
+            Self::TypeMismatch => "type_mismatch",
         }
     }
 }

@@ -2,17 +2,15 @@
 
 use memchr::{memchr3, memmem};
 
-use crate::markers::{Hit, Markers};
+use crate::markers::{DIAMOND, Hit, Markers};
 
-/// The first character of Kimi's reasoning tags; they are the only ones that begin outside ASCII.
-const DIAMOND: &str = "◁";
 /// How far back a marker without an anchor byte may begin before the end of the text so far.
 const LONGEST_UNANCHORED: usize = 256;
 
 /// One search that goes on where it stopped.
 #[derive(Clone, Debug, Default)]
 struct Cursor {
-    /// Nothing was looked for before this offset.
+    /// Where the search began that led to `at`.
     from: usize,
     /// The last hit, or how far the search has come without one.
     at: usize,
@@ -22,12 +20,19 @@ struct Cursor {
 impl Cursor {
     fn next(&mut self, from: usize, find: impl Fn(usize) -> Result<usize, usize>) -> Option<usize> {
         if from < self.from || !self.hit && from > self.at {
-            *self = Self { from, at: from, hit: false };
+            *self = Self {
+                from,
+                at: from,
+                hit: false,
+            };
         }
         if self.hit && self.at >= from {
             return Some(self.at);
         }
         let start = if self.hit { from } else { self.at.max(from) };
+        if self.hit {
+            self.from = from;
+        }
         match find(start) {
             Ok(at) => (self.at, self.hit) = (at, true),
             Err(searched) => (self.at, self.hit) = (searched.max(start), false),
@@ -77,7 +82,9 @@ impl Stops {
         in_reasoning: bool,
     ) -> Option<Stop> {
         let rest = |start: usize| text.get(start..).unwrap_or_default();
-        let main = self.main.next(from, |at| shift(memchr3(b'<', b'[', b'`', rest(at)), at, text));
+        let main = self.main.next(from, |at| {
+            shift(memchr3(b'<', b'[', b'`', rest(at)), at, text)
+        });
         let diamond = self.diamond.next(from, |at| {
             shift(memmem::find(rest(at), DIAMOND.as_bytes()), at, text)
         });
@@ -91,7 +98,8 @@ impl Stops {
         if markers.has_unanchored() {
             let unanchored = self.unanchored.next(from, |at| {
                 let hit = markers.next_unanchored(text, at);
-                hit.map(|hit| hit.start).ok_or(text.len().saturating_sub(LONGEST_UNANCHORED))
+                hit.map(|hit| hit.start)
+                    .ok_or(text.len().saturating_sub(LONGEST_UNANCHORED))
             });
             if let Some(at) = unanchored.filter(|at| first.is_none_or(|first| *at < first)) {
                 return markers.next_unanchored(text, at).map(Stop::Marker);

@@ -89,7 +89,10 @@ impl fmt::Display for ConfigError {
                  with one"
             ),
             Self::UnknownFormat { label } => {
-                write!(formatter, "no format is called {label:?}; formats() lists all labels")
+                write!(
+                    formatter,
+                    "no format is called {label:?}; formats() lists all labels"
+                )
             }
             Self::UnknownModel { name } => write!(
                 formatter,
@@ -113,8 +116,8 @@ impl Tools {
     ///
     /// [`ConfigError::ToolsUnreadable`] and [`ConfigError::ToolWithoutName`].
     pub fn from_json(definitions: &str) -> Result<Self, ConfigError> {
-        let compact = strict(definitions)
-            .map_err(|offset| ConfigError::ToolsUnreadable { offset })?;
+        let compact =
+            strict(definitions).map_err(|offset| ConfigError::ToolsUnreadable { offset })?;
         let root = Value::new(&compact);
         let list = match root.kind() {
             Kind::Array => root,
@@ -137,20 +140,35 @@ impl Tools {
     }
 
     fn add_definition(&mut self, value: Value<'_>, index: usize) -> Result<(), ConfigError> {
-        let declarations =
-            value.get("functionDeclarations").or_else(|| value.get("function_declarations"));
+        let declarations = value
+            .get("functionDeclarations")
+            .or_else(|| value.get("function_declarations"));
         if let Some(list) = declarations {
-            return list.items().try_for_each(|inner| self.add_definition(inner, index));
+            return list
+                .items()
+                .try_for_each(|inner| self.add_definition(inner, index));
         }
-        let function = value.get("function").filter(|inner| inner.kind() == Kind::Object);
+        let function = value
+            .get("function")
+            .filter(|inner| inner.kind() == Kind::Object);
         let value = function.unwrap_or(value);
-        let name = value.get("name").and_then(Value::text).filter(|name| !name.is_empty());
+        let name = value
+            .get("name")
+            .and_then(Value::text)
+            .filter(|name| !name.is_empty());
         let Some(name) = name else {
             return Err(ConfigError::ToolWithoutName { index });
         };
-        let keys = ["parameters", "input_schema", "inputSchema", "parametersJsonSchema"];
+        let keys = [
+            "parameters",
+            "input_schema",
+            "inputSchema",
+            "parametersJsonSchema",
+        ];
         let schema = keys.iter().find_map(|key| value.get(key));
-        let schema = schema.map(|schema| Schema::compile(schema, schema, 0)).unwrap_or_default();
+        let schema = schema
+            .map(|schema| Schema::compile(schema, schema, 0))
+            .unwrap_or_default();
         self.add(name.into_owned(), schema.properties);
         Ok(())
     }
@@ -181,14 +199,19 @@ impl Tools {
     /// The schema of a tool's parameter.
     pub(crate) fn parameter(&self, name: &str, key: &str) -> Option<&Schema> {
         let tool = self.find(name)?;
-        tool.parameters.iter().find(|(known, _)| known == key).map(|(_, schema)| schema)
+        tool.parameters
+            .iter()
+            .find(|(known, _)| known == key)
+            .map(|(_, schema)| schema)
     }
 
     /// The tool's only parameter that is a string.
     pub(crate) fn only_string(&self, name: &str) -> Option<&str> {
         let tool = self.find(name)?;
-        let mut strings =
-            tool.parameters.iter().filter(|(_, schema)| schema.types.contains(Types::STRING));
+        let mut strings = tool
+            .parameters
+            .iter()
+            .filter(|(_, schema)| schema.types.contains(Types::STRING));
         match (strings.next(), strings.next()) {
             (Some((key, _)), None) => Some(key),
             _ => None,
@@ -198,7 +221,11 @@ impl Tools {
     /// Brings the arguments of a call, a compact JSON object, to the declared types.
     pub(crate) fn typed<'a>(&self, name: &str, json: &'a str) -> Typed<'a> {
         let Some(tool) = self.find(name) else {
-            return Typed { json: Cow::Borrowed(json), changed: false, misfit: None };
+            return Typed {
+                json: Cow::Borrowed(json),
+                changed: false,
+                misfit: None,
+            };
         };
         members_typed(&tool.parameters, json)
     }
@@ -290,10 +317,14 @@ impl Schema {
             match key {
                 "type" => self.add_type(value),
                 "nullable" if value.kind() == Kind::True => self.types.add(Types::NULL),
-                "enum" => value.items().for_each(|item| self.types.add(Types::of(item))),
+                "enum" => value
+                    .items()
+                    .for_each(|item| self.types.add(Types::of(item))),
                 "const" => self.types.add(Types::of(value)),
                 "anyOf" | "oneOf" | "allOf" if depth < MAX_DEPTH => {
-                    value.items().for_each(|part| self.add(part, root, depth + 1));
+                    value
+                        .items()
+                        .for_each(|part| self.add(part, root, depth + 1));
                 }
                 "$ref" if depth < MAX_DEPTH => {
                     if let Some(target) = resolve(root, value) {
@@ -347,7 +378,11 @@ fn resolve<'a>(root: Value<'a>, reference: Value<'_>) -> Option<Value<'a>> {
 
 /// Brings a compact JSON value to what `schema` declares.
 pub(crate) fn typed<'a>(schema: Option<&Schema>, json: &'a str) -> Typed<'a> {
-    let same = Typed { json: Cow::Borrowed(json), changed: false, misfit: None };
+    let same = Typed {
+        json: Cow::Borrowed(json),
+        changed: false,
+        misfit: None,
+    };
     let Some(schema) = schema else {
         return same;
     };
@@ -367,39 +402,54 @@ pub(crate) fn typed<'a>(schema: Option<&Schema>, json: &'a str) -> Typed<'a> {
     match converted(schema, value) {
         Some(json) => {
             let inner = typed(Some(schema), &json);
-            Typed { json: Cow::Owned(inner.json.into_owned()), changed: true, misfit: inner.misfit }
+            Typed {
+                json: Cow::Owned(inner.json.into_owned()),
+                changed: true,
+                misfit: inner.misfit,
+            }
         }
-        None => Typed { misfit: Some(String::new()), ..same },
+        None => Typed {
+            misfit: Some(String::new()),
+            ..same
+        },
     }
 }
 
 fn members_typed<'a>(properties: &[(String, Schema)], json: &'a str) -> Typed<'a> {
-    let schema_of =
-        |key: &str| properties.iter().find(|(known, _)| known == key).map(|(_, schema)| schema);
+    let schema_of = |key: &str| {
+        properties
+            .iter()
+            .find(|(known, _)| known == key)
+            .map(|(_, schema)| schema)
+    };
     members_by(schema_of, json)
 }
 
 fn object_typed<'a>(schema: &Schema, json: &'a str) -> Typed<'a> {
     let schema_of = |key: &str| {
         let known = schema.properties.iter().find(|(known, _)| known == key);
-        known.map(|(_, inner)| inner).or(schema.additional.as_deref())
+        known
+            .map(|(_, inner)| inner)
+            .or(schema.additional.as_deref())
     };
     members_by(schema_of, json)
 }
 
-fn members_by<'a, 's>(
-    schema_of: impl Fn(&str) -> Option<&'s Schema>,
-    json: &'a str,
-) -> Typed<'a> {
+fn members_by<'a, 's>(schema_of: impl Fn(&str) -> Option<&'s Schema>, json: &'a str) -> Typed<'a> {
     let mut out = Rewriting::default();
     for (key, value) in Value::new(json).members() {
         let decoded = crate::calls::unquote(key);
         let inner = typed(schema_of(&decoded), value.json());
-        out.take(&inner, value.json(), || decoded.clone(), |json| {
-            json.push('"');
-            json.push_str(key);
-            json.push_str("\":");
-        });
+        out.take(
+            &inner,
+            value.json(),
+            || decoded.clone(),
+            |json| {
+                json.push('"');
+                json.push_str(key);
+                json.push_str("\":");
+            },
+        );
     }
     out.finish(json, '{', '}')
 }
@@ -447,7 +497,11 @@ impl Rewriting {
         } else {
             Cow::Borrowed(json)
         };
-        Typed { json, changed: self.changed, misfit: self.misfit }
+        Typed {
+            json,
+            changed: self.changed,
+            misfit: self.misfit,
+        }
     }
 }
 
@@ -482,12 +536,20 @@ fn from_text(schema: &Schema, text: &str) -> Option<String> {
         return Some(boolean.to_owned());
     }
     let container = text.starts_with(['{', '[', '(']);
-    let json = if container { healed(text) } else { strict(text).ok() }?;
+    let json = if container {
+        healed(text)
+    } else {
+        strict(text).ok()
+    }?;
     let value = Value::new(&json);
     if schema.types.contains(Types::of(value)) {
         return Some(json);
     }
-    if value.kind() == Kind::Number { converted(schema, value) } else { None }
+    if value.kind() == Kind::Number {
+        converted(schema, value)
+    } else {
+        None
+    }
 }
 
 /// Appends text whose type is not said as the JSON value that it is meant to be; the answer is
@@ -532,10 +594,17 @@ fn read(text: &str) -> Result<(String, bool), usize> {
     if text.is_empty() {
         return Err(0);
     }
-    let options = ReaderOptions { mode: Mode::Value, member_depth: 0, ..ReaderOptions::default() };
+    let options = ReaderOptions {
+        mode: Mode::Value,
+        member_depth: 0,
+        ..ReaderOptions::default()
+    };
     let mut reader = Reader::new(options, 0);
     match reader.read(text, true) {
-        Status::Done { end, complete: true } => {
+        Status::Done {
+            end,
+            complete: true,
+        } => {
             if text.get(end..).is_some_and(|rest| !rest.trim().is_empty()) {
                 return Err(end);
             }
@@ -577,12 +646,18 @@ mod tests {
 
     #[test]
     fn definitions_of_all_kinds_are_read() {
-        assert_eq!(tools().names().collect::<Vec<_>>(), ["openai", "Anthropic", "mcp"]);
+        assert_eq!(
+            tools().names().collect::<Vec<_>>(),
+            ["openai", "Anthropic", "mcp"]
+        );
         assert!(matches!(
             Tools::from_json(r#"[{"description": "x"}]"#),
             Err(ConfigError::ToolWithoutName { index: 0 })
         ));
-        assert!(matches!(Tools::from_json("nonsense"), Err(ConfigError::ToolsUnreadable { .. })));
+        assert!(matches!(
+            Tools::from_json("nonsense"),
+            Err(ConfigError::ToolsUnreadable { .. })
+        ));
     }
 
     #[test]
@@ -603,7 +678,10 @@ mod tests {
         assert_eq!(typed_json(r#"{"n":3.0,"s":5}"#), r#"{"n":3,"s":"5"}"#);
         assert_eq!(typed_json(r#"{"a":"[1,\"2\"]"}"#), r#"{"a":[1,2]}"#);
         assert_eq!(typed_json(r#"{"o":{"k":"1.5"}}"#), r#"{"o":{"k":1.5}}"#);
-        assert_eq!(typed_json(r#"{"n":"null","u":"null"}"#), r#"{"n":null,"u":null}"#);
+        assert_eq!(
+            typed_json(r#"{"n":"null","u":"null"}"#),
+            r#"{"n":null,"u":null}"#
+        );
         assert_eq!(typed_json(r#"{"e":"2","x":"True"}"#), r#"{"e":2,"x":true}"#);
     }
 

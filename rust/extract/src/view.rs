@@ -46,19 +46,36 @@ impl<'a> Value<'a> {
 
     /// The members of an object; none of any other value.
     pub(crate) fn members(self) -> Members<'a> {
-        let at = if self.kind() == Kind::Object { 1 } else { self.json.len() };
-        Members { json: self.json, at }
+        let at = if self.kind() == Kind::Object {
+            1
+        } else {
+            self.json.len()
+        };
+        Members {
+            json: self.json,
+            at,
+        }
     }
 
     /// The items of an array; none of any other value.
     pub(crate) fn items(self) -> Items<'a> {
-        let at = if self.kind() == Kind::Array { 1 } else { self.json.len() };
-        Items { json: self.json, at }
+        let at = if self.kind() == Kind::Array {
+            1
+        } else {
+            self.json.len()
+        };
+        Items {
+            json: self.json,
+            at,
+        }
     }
 
     /// The last member of an object that has this key; keys with escapes match no name.
     pub(crate) fn get(self, key: &str) -> Option<Value<'a>> {
-        self.members().filter(|(name, _)| *name == key).map(|(_, value)| value).last()
+        self.members()
+            .filter(|(name, _)| *name == key)
+            .map(|(_, value)| value)
+            .last()
     }
 
     /// The text of a string that holds any.
@@ -121,7 +138,9 @@ fn value_end(json: &[u8], start: usize) -> usize {
         Some(b'{' | b'[') => container_end(json, start),
         _ => {
             let rest = json.get(start..).unwrap_or_default();
-            let end = rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b':'));
+            let end = rest
+                .iter()
+                .position(|byte| matches!(byte, b',' | b'}' | b']' | b':'));
             start + end.unwrap_or(rest.len())
         }
     }
@@ -169,7 +188,10 @@ mod tests {
     #[test]
     fn members_and_items_come_in_order() {
         let value = Value::new(r#"{"a":1,"b\"c":[true,{"d":"}"},[]],"e":null}"#);
-        let members: Vec<_> = value.members().map(|(key, value)| (key, value.json())).collect();
+        let members: Vec<_> = value
+            .members()
+            .map(|(key, value)| (key, value.json()))
+            .collect();
         let items = r#"[true,{"d":"}"},[]]"#;
         assert_eq!(members, [("a", "1"), (r#"b\"c"#, items), ("e", "null")]);
         let items: Vec<_> = Value::new(items).items().map(Value::json).collect();

@@ -1,6 +1,7 @@
 //! Formats are declarations: plain data that says which markers a model writes around its calls
 //! and where name and arguments stand. One engine reads them all.
 
+mod json_wrappers;
 mod registry;
 
 pub use registry::{format_named, formats};
@@ -62,20 +63,31 @@ impl Syntax {
     /// `close` the section ends with its calls.
     #[must_use]
     pub fn between(open: &[&str], close: &[&str], body: Body) -> Self {
-        let place = Place::Markers { open: owned(open), close: owned(close) };
+        let place = Place::Markers {
+            open: owned(open),
+            close: owned(close),
+        };
         Self { place, body }
     }
 
     /// Calls in fenced code of one of these languages.
     #[must_use]
     pub fn fenced(languages: &[&str], body: Body) -> Self {
-        Self { place: Place::Fence { languages: owned(languages) }, body }
+        Self {
+            place: Place::Fence {
+                languages: owned(languages),
+            },
+            body,
+        }
     }
 
     /// Calls that are the whole reply.
     #[must_use]
     pub fn whole(body: Body) -> Self {
-        Self { place: Place::Whole, body }
+        Self {
+            place: Place::Whole,
+            body,
+        }
     }
 }
 
@@ -138,6 +150,10 @@ impl JsonCalls {
     /// JSON without markup: a call only when it says so.
     #[must_use]
     pub fn unmarked() -> Self {
-        Self { name: owned(&["name", "mcp"]), explicit: false, ..Self::marked() }
+        Self {
+            name: owned(&["name", "mcp"]),
+            explicit: false,
+            ..Self::marked()
+        }
     }
 }

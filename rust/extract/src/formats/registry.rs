@@ -20,7 +20,7 @@ pub fn format_named(label: &str) -> Option<&'static Arc<Format>> {
 }
 
 fn families() -> Vec<Format> {
-    vec![
+    let mut all = vec![
         Format::new(
             "workflow_json",
             &[],
@@ -28,14 +28,24 @@ fn families() -> Vec<Format> {
         )
         .with(Syntax::whole(Body::Workflow)),
         Format::new(
-            "hermes",
-            &["Hermes", "Qwen2.5", "Qwen3", "Granite 4"],
-            "<tool_call>\n{\"name\": \"search\", \"arguments\": {\"q\": \"x\"}}\n</tool_call>",
+            "fence_tool_call",
+            &[],
+            "Ok.\n```tool_call\n{\"name\": \"search\", \"arguments\": {\"q\": \"x\"}}\n```",
         )
-        .with(Syntax::between(
-            &["<tool_call>"],
-            &["</tool_call>"],
+        .with(Syntax::fenced(
+            &["tool_call"],
             Body::Json(JsonCalls::marked()),
         )),
-    ]
+        Format::new(
+            "fence_json",
+            &[],
+            "```json\n{\"name\": \"search\", \"arguments\": {\"q\": \"x\"}}\n```",
+        )
+        .with(Syntax::fenced(
+            &["", "json", "jsonc", "json5"],
+            Body::Json(JsonCalls::unmarked()),
+        )),
+    ];
+    all.extend(super::json_wrappers::all());
+    all
 }

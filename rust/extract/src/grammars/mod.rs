@@ -3,11 +3,11 @@
 
 pub(crate) mod json;
 
-use crate::Span;
 use crate::calls::{Draft, Rules};
 use crate::formats::Body;
 use crate::json::Error;
 use crate::plan::Entry;
+use crate::{Repair, Span};
 
 /// The reply as far as it has come.
 #[derive(Clone, Copy)]
@@ -63,6 +63,13 @@ impl Item {
         match &entry.syntax.body {
             Body::Json(_) => json::JsonItem::begin(entry, rules, input, at),
             Body::Workflow => Begin::No,
+        }
+    }
+
+    /// What was healed in the item.
+    pub(crate) fn repairs(&self) -> &[Repair] {
+        match self {
+            Self::Json(item) => item.repairs(),
         }
     }
 

@@ -12,6 +12,9 @@ use super::number::{Scalar, is_unfinished, scalar};
 use super::reader::{Flow, Kind, Reader, State};
 use super::string::Text;
 
+/// Numbers beyond the range of a double that are recorded for one value.
+const MAX_HUGE_NUMBERS: usize = 1 << 10;
+
 /// A bare token that is being read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bare {
@@ -387,6 +390,12 @@ impl Reader {
         let value = scalar(token);
         let kind = match value {
             Scalar::Number | Scalar::Rewritten(_) => Kind::Number,
+            Scalar::OutOfRange if self.options.keep_huge_numbers => {
+                if self.huge_numbers.len() < MAX_HUGE_NUMBERS {
+                    self.huge_numbers.push(start);
+                }
+                Kind::Number
+            }
             Scalar::OutOfRange => {
                 return Flow::Fail(Error::new(ErrorKind::NumberOutOfRange, start));
             }

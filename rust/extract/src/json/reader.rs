@@ -47,6 +47,9 @@ pub struct ReaderOptions {
     pub closers: Arc<[Closer]>,
     /// Members down to this depth are recorded; the children of the value itself have depth 1.
     pub member_depth: usize,
+    /// Whether a number that no finite double holds is written as it stands and listed in
+    /// [`Reader::huge_numbers`], instead of failing the whole value.
+    pub keep_huge_numbers: bool,
 }
 
 impl Default for ReaderOptions {
@@ -57,6 +60,7 @@ impl Default for ReaderOptions {
             mode: Mode::Value,
             closers: Arc::from([]),
             member_depth: 4,
+            keep_huge_numbers: false,
         }
     }
 }
@@ -224,6 +228,7 @@ pub struct Reader {
     pub(super) repairs: Vec<Repair>,
     pub(super) members: Vec<Member>,
     valueless: Vec<ValuelessKey>,
+    pub(super) huge_numbers: Vec<usize>,
     pub(super) entry: Entry,
     /// A comma that has been read but not written.
     pub(super) comma: Option<usize>,
@@ -274,6 +279,7 @@ impl Reader {
             repairs: Vec::new(),
             members: Vec::new(),
             valueless: Vec::new(),
+            huge_numbers: Vec::new(),
             entry: Entry::default(),
             comma: None,
             open_member: None,
@@ -397,6 +403,13 @@ impl Reader {
     #[must_use]
     pub fn valueless_keys(&self) -> &[ValuelessKey] {
         &self.valueless
+    }
+
+    /// Where in the text numbers stand that no finite double holds; see
+    /// [`ReaderOptions::keep_huge_numbers`].
+    #[must_use]
+    pub fn huge_numbers(&self) -> &[usize] {
+        &self.huge_numbers
     }
 
     /// What the value is, once it has begun.
