@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod build_info;
+mod guards;
 mod signature;
 
 /// The native core of turnwarden.
@@ -10,6 +11,12 @@ mod signature;
 mod _core {
     #[pymodule_export]
     use super::build_info::build_info;
+    #[pymodule_export]
+    use super::guards::{
+        Budget, CallRecord, Escalation, GuardCheckResult, GuardContext, LoopDetectionResult,
+        LoopDetector, LoopDetectorConfig, RecursionCheckResult, RecursionGuard,
+        RecursionGuardConfig, ToolPolicy, WorkflowGuard, WorkflowGuardConfig,
+    };
     #[pymodule_export]
     use super::signature::{argument_similarity, call_signature};
 }

@@ -1,1 +1,45 @@
-//! placeholder
+//! Guards of agent runs: how many iterations, whether calls go round in circles, and what to do.
+//!
+//! ```text
+//! calls of a turn ──> LoopDetector ──> Finding ──> ladder ──> Verdict: continue, warn, block, stop
+//! results ─────────────────^                                     ^
+//! iterations, budgets ───────────────────────────────────────────┘
+//! ```
+//!
+//! The rules compose three crates: what a call is known by (`signature`), how alike two calls are
+//! (`similarity`), and what comes again in a sequence (`periodicity`). A call costs a hash of its
+//! arguments and a look at the last few turns, whatever the window; nothing here recurses on, or
+//! keeps, what a model wrote.
+
+mod answer;
+mod config;
+mod coverage;
+mod detector;
+mod finding;
+mod history;
+mod kind;
+mod ladder;
+mod message;
+mod recursion;
+mod text;
+mod tool;
+mod workflow;
+
+pub use answer::{Answer, DURATION_UNITS, VOLATILE_KEYS, mask, masked_hash, text_of_value};
+pub use config::{
+    Budget, ConfigError, Escalation, LONGEST_MEMORY, LONGEST_PERIOD, LoopDetectorConfig,
+    MOST_TURNS, RecursionGuardConfig,
+};
+pub use detector::{Compared, DetectorSettings, LoopDetector, NewCall, ResultTaken};
+pub use finding::{Finding, LoopType, Rule};
+pub use history::CallRecord;
+pub use kind::{Annotations, KindTables, PROGRAMS, SHELL_TOOLS, ToolKind, VERBS};
+pub use ladder::GuardAction;
+pub use message::{
+    history as history_summary, iteration as iteration_warning, iteration_guidance,
+    loop_description, loop_suggestion, loop_warning, status,
+};
+pub use recursion::{IterationLevel, RecursionGuard};
+pub use text::{Locale, Message, Texts, shown_name};
+pub use tool::{LoopKey, REFUSED_PREFIX, Tool, ToolPolicy, Tools};
+pub use workflow::{BudgetCheck, GuardSettings, Spent, Verdict, WorkflowGuard, milliseconds};

@@ -1,0 +1,291 @@
+//! `LoopDetector` and its records.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use turnwarden_guard::{self as core, DetectorSettings, GuardSettings, Tools};
+use turnwarden_signature::Signature;
+
+use super::call::{OwnedCalls, ReadCall, read_answer};
+use super::clock::Clock;
+use super::config::{LoopDetectorConfig, Settings, default_settings, repr, texts_from};
+use super::fields::Fields;
+use super::policy::ToolSettings;
+use super::result::LoopDetectionResult;
+
+/// A recorded call: see `turnwarden.guards`.
+#[pyclass(frozen, module = "turnwarden._core")]
+pub(crate) struct CallRecord {
+    index: u64,
+    tool: Arc<core::Tool>,
+    signature: Signature,
+    timestamp: f64,
+    arguments: Option<String>,
+}
+
+#[pymethods]
+impl CallRecord {
+    #[getter]
+    fn index(&self) -> u64 {
+        self.index
+    }
+
+    #[getter]
+    fn tool_name(&self) -> &str {
+        self.tool.name()
+    }
+
+    #[getter]
+    fn args_hash(&self) -> String {
+        self.signature.to_string()
+    }
+
+    #[getter]
+    fn timestamp(&self) -> f64 {
+        self.timestamp
+    }
+
+    #[getter]
+    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(text) = &self.arguments else {
+            return Ok(None);
+        };
+        let json = py.import("json")?;
+        let value = json.call_method1("loads", (text,));
+        Ok(Some(
+            value.unwrap_or_else(|_| PyString::new(py, text).into_any()),
+        ))
+    }
+
+    /// Return the fields as plain data.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        fields.set_item("tool_name", self.tool_name())?;
+        fields.set_item("args_hash", self.args_hash())?;
+        fields.set_item("timestamp", self.timestamp)?;
+        if let Some(arguments) = self.arguments(py)? {
+            fields.set_item("arguments", arguments)?;
+        }
+        Ok(fields)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        repr("CallRecord", &self.to_dict(py)?)
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.index == other.index
+            && self.tool.name() == other.tool.name()
+            && self.signature == other.signature
+            && self.timestamp.to_bits() == other.timestamp.to_bits()
+    }
+}
+
+/// The calls that a detector still shows, oldest first.
+pub(super) fn records(detector: &core::LoopDetector, start: f64) -> Vec<CallRecord> {
+    let calls = detector.recent_calls();
+    calls
+        .map(|(index, call)| CallRecord {
+            index,
+            tool: Arc::clone(&call.tool),
+            signature: call.signature,
+            timestamp: start + f64::from(call.time) / 1000.0,
+            arguments: detector.arguments_of(index).map(str::to_owned),
+        })
+        .collect()
+}
+
+/// Finds calls that go round in circles: see `turnwarden.guards`.
+#[pyclass(frozen, module = "turnwarden._core")]
+pub(crate) struct LoopDetector {
+    detector: Mutex<core::LoopDetector>,
+    settings: Arc<Settings>,
+    clock: Clock,
+    start: f64,
+}
+
+impl LoopDetector {
+    fn lock(&self) -> MutexGuard<'_, core::LoopDetector> {
+        self.detector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn time(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(core::milliseconds(self.clock.now(py)? - self.start))
+    }
+
+    fn result(&self, finding: Option<core::Finding>) -> LoopDetectionResult {
+        LoopDetectionResult {
+            finding: finding.map(Arc::new),
+            texts: Arc::clone(&self.settings),
+        }
+    }
+}
+
+#[pymethods]
+impl LoopDetector {
+    #[new]
+    #[pyo3(
+        signature = (config=None, *, clock=None, **fields),
+        text_signature = "(config=None, *, clock=None, policies=None, tools=None, verbs=None, programs=None, shell_tools=None, locale=None, templates=None, **fields)"
+    )]
+    fn new(
+        config: Option<&Bound<'_, PyAny>>,
+        clock: Option<Bound<'_, PyAny>>,
+        fields: Option<&Bound<'_, PyDict>>,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        let settings = if config.is_none() && fields.is_none() {
+            default_settings(py)
+        } else {
+            let mut fields = Fields::new("LoopDetector", config, fields, py)?;
+            let config = LoopDetectorConfig::take_from(&mut fields)?.config;
+            let tools = ToolSettings::take_from(&mut fields, py)?;
+            let core = GuardSettings {
+                detection: Arc::new(DetectorSettings {
+                    config,
+                    tools: Tools::new(tools.tables, tools.policies, tools.annotations),
+                }),
+                texts: texts_from(&mut fields)?,
+                ..GuardSettings::default()
+            };
+            fields.finish()?;
+            Arc::new(Settings {
+                core: Arc::new(core),
+                verbose: false,
+                functions: tools.functions,
+                given: tools.given,
+            })
+        };
+        let clock = Clock::new(clock);
+        let detector = core::LoopDetector::new(Arc::clone(&settings.core.detection));
+        Ok(Self {
+            detector: Mutex::new(detector),
+            start: clock.now(py)?,
+            settings,
+            clock,
+        })
+    }
+
+    /// Record one call as a turn of its own, before it runs.
+    #[pyo3(signature = (tool, arguments=None, call_id=None))]
+    fn record_call(
+        &self,
+        tool: &Bound<'_, PyAny>,
+        arguments: Option<Bound<'_, PyAny>>,
+        call_id: Option<Bound<'_, PyString>>,
+    ) -> PyResult<()> {
+        let time = self.time(tool.py())?;
+        let call = one_call(tool, arguments, call_id)?;
+        call.with(&self.settings, |_, call| {
+            let mut detector = self.lock();
+            detector.begin_turn();
+            detector.record(call, time);
+        })
+    }
+
+    /// Record the calls of one turn together, before they run.
+    fn record_turn(&self, calls: &Bound<'_, PyAny>) -> PyResult<()> {
+        let time = self.time(calls.py())?;
+        let calls = OwnedCalls::read(calls, &self.settings)?;
+        let mut detector = self.lock();
+        detector.begin_turn();
+        for call in calls.iter() {
+            detector.record(call, time);
+        }
+        Ok(())
+    }
+
+    /// Record what a call brought.
+    #[pyo3(signature = (result=None, call_id=None, error=None))]
+    fn record_result(
+        &self,
+        result: Option<&Bound<'_, PyAny>>,
+        call_id: Option<&Bound<'_, PyString>>,
+        error: Option<&Bound<'_, PyAny>>,
+    ) {
+        let answer = read_answer(result, error);
+        let id = call_id.map(|id| id.to_string_lossy());
+        self.lock().record_result(answer, id.as_deref());
+    }
+
+    /// Return whether the calls so far go round in circles.
+    fn detect(&self) -> LoopDetectionResult {
+        let finding = self.lock().detect();
+        self.result(finding)
+    }
+
+    /// Forget everything.
+    fn reset(&self) {
+        self.lock().reset();
+    }
+
+    #[getter]
+    fn call_history<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let records = records(&self.lock(), self.start);
+        PyList::new(py, records)
+    }
+
+    #[getter]
+    fn total_calls(&self) -> u64 {
+        self.lock().total_calls()
+    }
+
+    #[getter]
+    fn config(&self) -> LoopDetectorConfig {
+        LoopDetectorConfig {
+            config: self.settings.core.detection.config.clone(),
+        }
+    }
+
+    /// Return the last calls, one a line: number, tool and hash.
+    fn generate_history_summary(&self) -> String {
+        let detector = self.lock();
+        core::history_summary(
+            detector
+                .recent_calls()
+                .map(|(_, call)| (&*call.tool, call.signature)),
+        )
+    }
+
+    /// Return a detector with the same state, independent from now on.
+    fn copy(&self, py: Python<'_>) -> Self {
+        Self {
+            detector: Mutex::new(self.lock().clone()),
+            settings: Arc::clone(&self.settings),
+            clock: self.clock.clone_ref(py),
+            start: self.start,
+        }
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> Self {
+        self.copy(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let detector = self.lock();
+        format!("<LoopDetector after {} calls>", detector.total_calls())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(self.clock.function())
+    }
+}
+
+/// A call given as one object, or as name and arguments.
+pub(super) fn one_call<'py>(
+    tool: &Bound<'py, PyAny>,
+    arguments: Option<Bound<'py, PyAny>>,
+    call_id: Option<Bound<'py, PyString>>,
+) -> PyResult<ReadCall<'py>> {
+    match tool.cast::<PyString>() {
+        Ok(name) => Ok(ReadCall::new(name.clone(), arguments, call_id)),
+        Err(_) if arguments.is_some() => Err(PyTypeError::new_err(
+            "the name of a tool is a str; a call as an object comes without arguments beside it",
+        )),
+        Err(_) => ReadCall::from_object(tool),
+    }
+}

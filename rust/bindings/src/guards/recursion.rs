@@ -1,0 +1,115 @@
+//! `RecursionGuard`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use turnwarden_guard as core;
+
+use super::config::{RecursionGuardConfig, Settings, texts_from};
+use super::fields::Fields;
+use super::result::RecursionCheckResult;
+
+/// Counts iterations against limits: see `turnwarden.guards`.
+#[pyclass(frozen, module = "turnwarden._core")]
+pub(crate) struct RecursionGuard {
+    guard: Mutex<core::RecursionGuard>,
+    settings: Arc<Settings>,
+}
+
+impl RecursionGuard {
+    fn lock(&self) -> MutexGuard<'_, core::RecursionGuard> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn result(&self, guard: core::RecursionGuard) -> RecursionCheckResult {
+        RecursionCheckResult {
+            guard,
+            texts: Arc::clone(&self.settings),
+        }
+    }
+}
+
+#[pymethods]
+impl RecursionGuard {
+    #[new]
+    #[pyo3(
+        signature = (config=None, **fields),
+        text_signature = "(config=None, *, warning_threshold=None, soft_limit=None, hard_limit=None, max_iterations=None, locale=None, templates=None)"
+    )]
+    fn new(
+        config: Option<&Bound<'_, PyAny>>,
+        fields: Option<&Bound<'_, PyDict>>,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        let fields = fields.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
+        let texts = PyDict::new(py);
+        for key in ["locale", "templates"] {
+            if let Some(value) = fields.get_item(key)? {
+                texts.set_item(key, value)?;
+                fields.del_item(key)?;
+            }
+        }
+        let texts = texts_from(&mut Fields::new("RecursionGuard", None, Some(&texts), py)?)?;
+        let config = RecursionGuardConfig::from_value(config, Some(&fields), py)?.config;
+        let core = core::GuardSettings {
+            recursion: config,
+            texts,
+            ..core::GuardSettings::default()
+        };
+        Ok(Self {
+            guard: Mutex::new(core::RecursionGuard::new(config)),
+            settings: Arc::new(Settings {
+                core: Arc::new(core),
+                ..Settings::default()
+            }),
+        })
+    }
+
+    /// Begin an iteration and return where the run stands.
+    fn increment(&self) -> RecursionCheckResult {
+        let mut guard = self.lock();
+        guard.increment();
+        self.result(*guard)
+    }
+
+    /// Return where the run stands.
+    fn check(&self) -> RecursionCheckResult {
+        self.result(*self.lock())
+    }
+
+    /// Begin anew.
+    fn reset(&self) {
+        self.lock().reset();
+    }
+
+    #[getter]
+    fn current_iteration(&self) -> u32 {
+        self.lock().current_iteration()
+    }
+
+    #[getter]
+    fn remaining_iterations(&self) -> u32 {
+        self.lock().remaining_iterations()
+    }
+
+    #[getter]
+    fn config(&self) -> RecursionGuardConfig {
+        RecursionGuardConfig {
+            config: self.settings.core.recursion,
+        }
+    }
+
+    /// Return the text for the next prompt, or None below the first threshold.
+    fn generate_prompt_injection(&self) -> Option<String> {
+        let guard = *self.lock();
+        let texts = &self.settings.core.texts;
+        core::iteration_guidance(texts, guard.config, guard.current_iteration())
+    }
+
+    fn __repr__(&self) -> String {
+        let guard = *self.lock();
+        let (current, limit) = (guard.current_iteration(), guard.config.hard_limit);
+        format!("<RecursionGuard at {current} of {limit}>")
+    }
+}

@@ -1,0 +1,295 @@
+//! `WorkflowGuard` and its context.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyString};
+use turnwarden_guard::{self as core, Spent, Verdict};
+
+use super::call::{OwnedCalls, read_answer};
+use super::clock::Clock;
+use super::config::{Settings, WorkflowGuardConfig, repr};
+use super::detector::{one_call, records};
+use super::result::GuardCheckResult;
+
+/// How a run stands, as it was when asked for: see `turnwarden.guards`.
+#[pyclass(frozen, module = "turnwarden._core")]
+pub(crate) struct GuardContext {
+    #[pyo3(get)]
+    execution_id: String,
+    #[pyo3(get)]
+    current_iteration: u32,
+    #[pyo3(get)]
+    call_history: Py<PyList>,
+    #[pyo3(get)]
+    total_calls: u64,
+    #[pyo3(get)]
+    start_time: f64,
+    #[pyo3(get)]
+    last_activity_time: f64,
+    #[pyo3(get)]
+    is_terminated: bool,
+    #[pyo3(get)]
+    termination_reason: Option<String>,
+}
+
+#[pymethods]
+impl GuardContext {
+    /// Return the fields as plain data.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let history = PyList::empty(py);
+        for call in self.call_history.bind(py) {
+            history.append(call.call_method0("to_dict")?)?;
+        }
+        let fields = PyDict::new(py);
+        fields.set_item("execution_id", &self.execution_id)?;
+        fields.set_item("current_iteration", self.current_iteration)?;
+        fields.set_item("call_history", history)?;
+        fields.set_item("total_calls", self.total_calls)?;
+        fields.set_item("start_time", self.start_time)?;
+        fields.set_item("last_activity_time", self.last_activity_time)?;
+        fields.set_item("is_terminated", self.is_terminated)?;
+        fields.set_item("termination_reason", &self.termination_reason)?;
+        Ok(fields)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        repr("GuardContext", &self.to_dict(py)?)
+    }
+}
+
+/// Guards one run: see `turnwarden.guards`.
+#[pyclass(frozen, module = "turnwarden._core")]
+pub(crate) struct WorkflowGuard {
+    guard: Mutex<core::WorkflowGuard>,
+    settings: Arc<Settings>,
+    clock: Clock,
+    identity: u64,
+}
+
+impl WorkflowGuard {
+    fn lock(&self) -> MutexGuard<'_, core::WorkflowGuard> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn result(&self, verdict: Verdict) -> GuardCheckResult {
+        GuardCheckResult {
+            verdict,
+            settings: Arc::clone(&self.settings),
+        }
+    }
+
+    fn execution_id(&self, start: f64) -> String {
+        let milliseconds = (start * 1000.0).round();
+        format!("wf-{milliseconds:.0}-{:012x}", self.identity >> 16)
+    }
+}
+
+#[pymethods]
+impl WorkflowGuard {
+    #[new]
+    #[pyo3(
+        signature = (config=None, *, clock=None, **fields),
+        text_signature = "(config=None, *, clock=None, recursion=None, loop_detection=None, escalation=None, policies=None, tools=None, verbs=None, programs=None, shell_tools=None, budget=None, observe=None, locale=None, templates=None, verbose=None)"
+    )]
+    fn new(
+        config: Option<&Bound<'_, PyAny>>,
+        clock: Option<Bound<'_, PyAny>>,
+        fields: Option<&Bound<'_, PyDict>>,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        let settings = WorkflowGuardConfig::from_value(config, fields, py)?.settings;
+        let clock = Clock::new(clock);
+        let guard = core::WorkflowGuard::new(Arc::clone(&settings.core), clock.now(py)?);
+        Ok(Self {
+            guard: Mutex::new(guard),
+            settings,
+            clock,
+            identity: new_identity(py),
+        })
+    }
+
+    /// Begin an iteration; the run may go on while `allow_continue` holds.
+    fn start_iteration(&self, py: Python<'_>) -> PyResult<GuardCheckResult> {
+        let now = self.clock.now(py)?;
+        let verdict = self.lock().start_iteration(now);
+        Ok(self.result(verdict))
+    }
+
+    /// Record the calls of one turn before they run, and return the verdict on them.
+    fn record_turn(&self, calls: &Bound<'_, PyAny>) -> PyResult<GuardCheckResult> {
+        let now = self.clock.now(calls.py())?;
+        let calls = OwnedCalls::read(calls, &self.settings)?;
+        let verdict = self.lock().record_turn(calls.iter(), now);
+        Ok(self.result(verdict))
+    }
+
+    /// Record one call as a turn of its own, and return the verdict on it.
+    #[pyo3(signature = (tool, arguments=None, call_id=None))]
+    fn record_tool_call(
+        &self,
+        tool: &Bound<'_, PyAny>,
+        arguments: Option<Bound<'_, PyAny>>,
+        call_id: Option<Bound<'_, PyString>>,
+    ) -> PyResult<GuardCheckResult> {
+        let now = self.clock.now(tool.py())?;
+        let call = one_call(tool, arguments, call_id)?;
+        let verdict = call.with(&self.settings, |_, call| {
+            self.lock().record_turn([call], now)
+        })?;
+        Ok(self.result(verdict))
+    }
+
+    /// Record what a call brought, and return the verdict on it.
+    #[pyo3(signature = (result=None, call_id=None, error=None))]
+    fn record_tool_result(
+        &self,
+        result: Option<&Bound<'_, PyAny>>,
+        call_id: Option<&Bound<'_, PyString>>,
+        error: Option<&Bound<'_, PyAny>>,
+        py: Python<'_>,
+    ) -> PyResult<GuardCheckResult> {
+        let now = self.clock.now(py)?;
+        let answer = read_answer(result, error);
+        let id = call_id.map(|id| id.to_string_lossy());
+        let verdict = self.lock().record_result(answer, id.as_deref(), now);
+        Ok(self.result(verdict))
+    }
+
+    /// Return how the run stands; changes nothing.
+    fn check(&self, py: Python<'_>) -> PyResult<GuardCheckResult> {
+        let now = self.clock.now(py)?;
+        let verdict = self.lock().check(now);
+        Ok(self.result(verdict))
+    }
+
+    /// Return the text for the next prompt, or None when all is well; changes nothing.
+    fn guidance(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let now = self.clock.now(py)?;
+        let verdict = self.lock().check(now);
+        Ok(verdict.guidance())
+    }
+
+    /// Return what `guidance` returns: its name in the reference design.
+    fn generate_prompt_injection(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.guidance(py)
+    }
+
+    /// Return what was done in the run, for a report; changes nothing.
+    fn generate_summary(&self, py: Python<'_>) -> PyResult<String> {
+        let now = self.clock.now(py)?;
+        Ok(self.lock().summary(now))
+    }
+
+    /// End the run: later iterations are refused with this reason.
+    fn terminate(&self, reason: &str) {
+        self.lock().terminate(reason);
+    }
+
+    /// Begin anew.
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        let now = self.clock.now(py)?;
+        self.lock().reset(now);
+        Ok(())
+    }
+
+    /// Take note of what the run used up, for its budget.
+    #[pyo3(signature = (*, tokens=0, cost=0.0, calls=0))]
+    fn spend(
+        &self,
+        tokens: u64,
+        cost: f64,
+        calls: u64,
+        py: Python<'_>,
+    ) -> PyResult<GuardCheckResult> {
+        let now = self.clock.now(py)?;
+        let mut guard = self.lock();
+        guard.spend(Spent {
+            calls,
+            tokens,
+            cost,
+        });
+        Ok(self.result(guard.check(now)))
+    }
+
+    #[getter]
+    fn context(&self, py: Python<'_>) -> PyResult<GuardContext> {
+        let guard = self.lock();
+        let calls = records(guard.detector(), guard.start_time());
+        let context = GuardContext {
+            execution_id: self.execution_id(guard.start_time()),
+            current_iteration: guard.current_iteration(),
+            call_history: PyList::empty(py).unbind(),
+            total_calls: guard.detector().total_calls(),
+            start_time: guard.start_time(),
+            last_activity_time: guard.last_activity_time(),
+            is_terminated: guard.termination_reason().is_some(),
+            termination_reason: guard.termination_reason().map(str::to_owned),
+        };
+        drop(guard);
+        for call in calls {
+            context.call_history.bind(py).append(Py::new(py, call)?)?;
+        }
+        Ok(context)
+    }
+
+    #[getter]
+    fn call_history<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let guard = self.lock();
+        let calls = records(guard.detector(), guard.start_time());
+        drop(guard);
+        PyList::new(py, calls)
+    }
+
+    #[getter]
+    fn current_iteration(&self) -> u32 {
+        self.lock().current_iteration()
+    }
+
+    #[getter]
+    fn config(&self) -> WorkflowGuardConfig {
+        WorkflowGuardConfig {
+            settings: Arc::clone(&self.settings),
+        }
+    }
+
+    /// Return a guard with the same state, independent from now on.
+    fn copy(&self, py: Python<'_>) -> Self {
+        Self {
+            guard: Mutex::new(self.lock().clone()),
+            settings: Arc::clone(&self.settings),
+            clock: self.clock.clone_ref(py),
+            identity: self.identity,
+        }
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> Self {
+        self.copy(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let guard = self.lock();
+        let calls = guard.detector().total_calls();
+        let limit = self.settings.core.recursion.hard_limit;
+        let iteration = guard.current_iteration();
+        format!("<WorkflowGuard at iteration {iteration} of {limit}, {calls} calls>")
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(self.clock.function())
+    }
+}
+
+/// A number that no other guard has, here or in another process (after a fork, too).
+fn new_identity(py: Python<'_>) -> u64 {
+    static SEED: PyOnceLock<RandomState> = PyOnceLock::new();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    SEED.get_or_init(py, RandomState::new)
+        .hash_one((count, std::process::id()))
+}

@@ -1,0 +1,543 @@
+//! Records calls and results, and says whether they go round in circles.
+//!
+//! What a rule needs is kept up while calls come: counts for each period, a mark on calls that are
+//! similar to the one before, the lines that were read. So a verdict costs a look at the last few
+//! turns, whatever the window, and a guard holds hashes rather than arguments and results.
+
+use std::sync::Arc;
+
+use turnwarden_periodicity::Periods;
+use turnwarden_signature::{Signature, Value};
+use turnwarden_similarity::{Cursors, Sketch};
+
+use crate::answer::Answer;
+use crate::config::LoopDetectorConfig;
+use crate::coverage::Coverage;
+use crate::finding::{Finding, Rule};
+use crate::history::{CallRecord, Flags, History, MOST_CALLS_OF_A_TURN};
+use crate::kind::ToolKind;
+use crate::tool::{Tool, Tools};
+
+mod rules;
+
+/// How many turns back a result may come and still be taken up by the periods.
+const REVISABLE_TURNS: usize = 3;
+/// Writes that are remembered, to tell a new one from the same again.
+const MOST_WRITES: usize = 256;
+/// Call ids that wait for their results.
+const MOST_IDS: usize = 1024;
+
+/// What a detector is made with; shared by all that are made with the same.
+#[derive(Debug, Default)]
+pub struct DetectorSettings {
+    /// The numbers.
+    pub config: LoopDetectorConfig,
+    /// What is known about tools.
+    pub tools: Tools,
+}
+
+/// A call as it comes, before it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct NewCall<'a> {
+    /// The tool's name.
+    pub name: &'a str,
+    /// Its arguments.
+    pub arguments: Value<'a>,
+    /// What it is compared by, where a function has made that of the arguments.
+    pub compared: Compared<'a>,
+    /// The model's id of the call.
+    pub id: Option<&'a str>,
+    /// The signature, if it is known already and no policy reduces the arguments.
+    pub signature: Option<Signature>,
+    /// The arguments as JSON text, for a detector that keeps them.
+    pub text: Option<&'a str>,
+}
+
+impl NewCall<'_> {
+    /// The signature that the call is compared by.
+    #[must_use]
+    pub fn signature(&self, tool: &Tool) -> Signature {
+        let name = self.name.as_bytes();
+        match (self.compared, self.signature) {
+            (Compared::By(key), _) => tool.signature(name, key),
+            (_, Some(signature)) if !tool.reduces_arguments() => signature,
+            _ => tool.signature(name, self.arguments),
+        }
+    }
+
+    fn sketch(&self, tool: &Tool) -> Sketch {
+        let arguments = match self.compared {
+            Compared::By(key) => key,
+            Compared::ByArguments | Compared::Never => self.arguments,
+        };
+        if tool.reduces_arguments() {
+            return Sketch::of_some(arguments, |argument| tool.counts(argument));
+        }
+        Sketch::of(arguments)
+    }
+}
+
+/// Calls of one tool in a row, each similar to the one before.
+#[derive(Clone, Debug, Default)]
+struct SimilarRun {
+    last: Option<(Arc<Tool>, Signature, Sketch)>,
+    length: u32,
+    cursors: Cursors,
+}
+
+impl SimilarRun {
+    /// Takes up the next call; returns whether it is similar to the last one.
+    fn follow(&mut self, call: &CallRecord, sketch: Sketch, threshold: f64) -> bool {
+        let is_similar = match &self.last {
+            Some((tool, signature, before)) if *tool == call.tool => {
+                *signature == call.signature || before.similarity(&sketch) >= threshold
+            }
+            _ => false,
+        };
+        match &self.last {
+            Some((_, _, before)) if is_similar => {
+                self.cursors.advance(before, &sketch);
+                self.length = self.length.saturating_add(1);
+            }
+            _ => {
+                self.cursors.clear();
+                self.length = 1;
+            }
+        }
+        self.last = Some((Arc::clone(&call.tool), call.signature, sketch));
+        is_similar
+    }
+}
+
+/// What a call is compared by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compared<'a> {
+    /// By the arguments that count.
+    #[default]
+    ByArguments,
+    /// By this value in their place.
+    By(Value<'a>),
+    /// By nothing: it is no repeat of any other.
+    Never,
+}
+
+/// What a result did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResultTaken {
+    /// It belongs to a call that the rules look at.
+    pub is_judged: bool,
+    /// The call, if the same call had brought something else before.
+    pub news: Option<Signature>,
+}
+
+/// Records calls and results, and says whether they go round in circles.
+#[derive(Clone, Debug)]
+pub struct LoopDetector {
+    settings: Arc<DetectorSettings>,
+    history: History,
+    arguments: Vec<(u64, Box<str>)>,
+    /// Number of the last turn with a judged call; 0 before the first.
+    turn: u32,
+    /// Number of the last reply; it begins a turn with its first judged call.
+    reply: u32,
+    turn_is_open: bool,
+    /// Judged calls of the last turn, and the sum of the signatures of those not followed.
+    turn_calls: u32,
+    turn_rest: u128,
+    periods: Periods,
+    results_seen: bool,
+    /// Heads of the signatures of writes, oldest first from `next_write` on.
+    writes: Vec<u64>,
+    next_write: usize,
+    coverage: Coverage,
+    similar: SimilarRun,
+    /// Ids of calls without results: hash and number of the call.
+    ids: Vec<(u64, u64)>,
+}
+
+impl LoopDetector {
+    /// A detector that has seen nothing.
+    #[must_use]
+    pub fn new(settings: Arc<DetectorSettings>) -> Self {
+        let max_period = settings.config.max_period as usize;
+        Self {
+            settings,
+            history: History::default(),
+            arguments: Vec::new(),
+            turn: 0,
+            reply: 0,
+            turn_is_open: false,
+            turn_calls: 0,
+            turn_rest: 0,
+            periods: Periods::new(max_period, REVISABLE_TURNS + 1),
+            results_seen: false,
+            writes: Vec::new(),
+            next_write: 0,
+            coverage: Coverage::default(),
+            similar: SimilarRun::default(),
+            ids: Vec::new(),
+        }
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub fn settings(&self) -> &Arc<DetectorSettings> {
+        &self.settings
+    }
+
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        *self = Self::new(Arc::clone(&self.settings));
+    }
+
+    /// Calls recorded in all.
+    #[must_use]
+    pub fn total_calls(&self) -> u64 {
+        self.history.total
+    }
+
+    /// The number of the last turn that the rules look at; 0 before the first.
+    #[must_use]
+    pub fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    /// The last calls, at most twice the window, oldest first, with their numbers.
+    pub fn recent_calls(&self) -> impl Iterator<Item = (u64, &CallRecord)> {
+        let skipped = self.history.calls.len().saturating_sub(self.shown_calls());
+        (self.history.first_number()..)
+            .zip(&self.history.calls)
+            .skip(skipped)
+    }
+
+    /// The arguments of a call, if they are kept.
+    #[must_use]
+    pub fn arguments_of(&self, number: u64) -> Option<&str> {
+        let index = self
+            .arguments
+            .binary_search_by_key(&number, |(number, _)| *number)
+            .ok()?;
+        self.arguments.get(index).map(|(_, text)| &**text)
+    }
+
+    /// Whether calls are compared with their results.
+    #[must_use]
+    pub fn compares_results(&self) -> bool {
+        self.settings
+            .config
+            .compare_results
+            .unwrap_or(self.results_seen)
+    }
+
+    /// Whether a verdict on the last turn has to wait for results.
+    #[must_use]
+    pub fn awaits_results(&self) -> bool {
+        self.compares_results() && self.last_turn().any(|(_, call)| !call.flags.done())
+    }
+
+    fn shown_calls(&self) -> usize {
+        2 * self.settings.config.window_size as usize
+    }
+
+    /// The judged calls of the last turn, newest first.
+    fn last_turn(&self) -> impl Iterator<Item = (u64, &CallRecord)> {
+        self.history.back_to(self.turn.max(1))
+    }
+
+    fn oldest_remembered_turn(&self) -> u32 {
+        (self.turn + 1).saturating_sub(self.settings.config.memory_turns)
+    }
+
+    // Recording.
+
+    /// Begins a turn: the calls that follow are made from one reply.
+    pub fn begin_turn(&mut self) {
+        self.reply = self.reply.wrapping_add(1);
+        self.turn_is_open = false;
+    }
+
+    /// Records a call of the turn before it runs. Calls with an empty name are not recorded.
+    ///
+    /// Returns the tool and the signature that it is compared by.
+    pub fn record(&mut self, new: NewCall<'_>, time: u32) -> Option<(Arc<Tool>, Signature)> {
+        if new.name.is_empty() {
+            return None;
+        }
+        let settings = Arc::clone(&self.settings);
+        let tool = settings.tools.get(new.name);
+        let signature = new.signature(&tool);
+        let (kind, shell) = tool.kind_of_call(&settings.tools.tables, new.arguments);
+        let judged =
+            new.compared != Compared::Never && !matches!(kind, ToolKind::Idle | ToolKind::Exempt);
+        if judged {
+            self.enter_turn();
+        }
+        let mut call = CallRecord {
+            tool: Arc::clone(&tool),
+            signature,
+            time,
+            answer: 0,
+            turn: self.turn,
+            reply: self.reply,
+            flags: Flags::of_kind(kind).with_shell(shell),
+        };
+        let followed = judged && self.turn_calls < MOST_CALLS_OF_A_TURN;
+        if judged {
+            self.turn_calls += 1;
+        }
+        if followed {
+            call.flags = call.flags.with_judged(true);
+            self.watch(&mut call, &new);
+        } else if judged {
+            self.turn_rest = self.turn_rest.wrapping_add(signature.to_u128());
+        }
+        self.remember(call, new);
+        if judged {
+            self.revise_turn(self.turn);
+        }
+        Some((tool, signature))
+    }
+
+    fn enter_turn(&mut self) {
+        if self.turn_is_open {
+            return;
+        }
+        self.turn_is_open = true;
+        self.turn += 1;
+        self.turn_calls = 0;
+        self.turn_rest = 0;
+        self.periods.push(0);
+    }
+
+    /// Marks what the rules need to know about a new call.
+    fn watch(&mut self, call: &mut CallRecord, new: &NewCall<'_>) {
+        let may_write = call.may_write();
+        if may_write {
+            call.flags = call
+                .flags
+                .with_first_write(self.is_first_write(call.signature));
+        }
+        // What a write brought is known later; a command counts as a write when it is made.
+        if may_write && call.flags.shell() && call.flags.kind() == ToolKind::Unknown {
+            self.remember_write(call);
+        }
+        self.coverage.read(call.flags.kind(), new.arguments);
+        let threshold = self.settings.config.similarity_threshold;
+        let is_similar = self.similar.follow(call, new.sketch(&call.tool), threshold);
+        call.flags = call.flags.with_similar(is_similar);
+    }
+
+    fn remember(&mut self, call: CallRecord, new: NewCall<'_>) {
+        let number = self.history.total;
+        if let Some(id) = new.id {
+            let oldest = self.history.first_number();
+            if self.ids.len() >= MOST_IDS || self.ids.first().is_some_and(|id| id.1 < oldest) {
+                self.ids.remove(0);
+            }
+            self.ids.push((hash_of_id(id), number));
+        }
+        if let Some(text) = new.text.filter(|_| self.settings.config.keep_arguments) {
+            self.arguments.push((number, text.into()));
+        }
+        self.history.push(call);
+        let (shown, oldest) = (self.shown_calls(), self.oldest_remembered_turn());
+        self.history.trim(shown, oldest);
+        let first = self.history.first_number();
+        if self
+            .arguments
+            .first()
+            .is_some_and(|(number, _)| *number < first)
+        {
+            self.arguments.retain(|(number, _)| *number >= first);
+        }
+    }
+
+    /// Brings the element of a turn up to date.
+    fn revise_turn(&mut self, turn: u32) {
+        let back = (self.turn - turn) as usize;
+        let with_results = self.settings.config.compare_results != Some(false);
+        let calls = self.history.back_to(turn);
+        let rest = if turn == self.turn { self.turn_rest } else { 0 };
+        let element = calls
+            .filter(|(_, call)| call.turn == turn)
+            .map(|(_, call)| call.element(with_results))
+            .fold(rest, u128::wrapping_add);
+        self.periods.revise(back, element);
+    }
+
+    /// Records what a call brought.
+    ///
+    /// Without an id it is the first call of the last turn that waits for its result, else of the
+    /// turns before. A result that no call waits for changes nothing.
+    pub fn record_result(&mut self, answer: Answer, id: Option<&str>) -> ResultTaken {
+        let Some(number) = self.waiting_call(id) else {
+            return ResultTaken::default();
+        };
+        self.results_seen = true;
+        self.ids.retain(|(_, waiting)| *waiting != number);
+        let Some(call) = self.history.get_mut(number) else {
+            return ResultTaken::default();
+        };
+        call.set_answer(answer);
+        let call = call.clone();
+        if !call.flags.judged() {
+            return ResultTaken::default();
+        }
+        if call.flags.kind() == ToolKind::Write && !call.flags.failed() {
+            self.remember_write(&call);
+        }
+        self.revise_turn(call.turn);
+        ResultTaken {
+            is_judged: true,
+            news: self.is_news(number, &call).then_some(call.signature),
+        }
+    }
+
+    /// The number of the call that a result belongs to.
+    fn waiting_call(&self, id: Option<&str>) -> Option<u64> {
+        let Some(id) = id else {
+            return self.first_waiting(|_| true);
+        };
+        let hash = hash_of_id(id);
+        // Ids are unique within a turn; the same id in a later turn is another call.
+        let known = self.ids.iter().rev().find(|(known, _)| *known == hash);
+        let has_id = |number| self.ids.iter().any(|&(_, with_id)| with_id == number);
+        known
+            .map(|&(_, number)| number)
+            .or_else(|| self.first_waiting(|number| !has_id(number)))
+    }
+
+    /// The first waiting call of the last reply that has one.
+    fn first_waiting(&self, fits: impl Fn(u64) -> bool) -> Option<u64> {
+        let oldest = self.oldest_remembered_turn();
+        let mut first: Option<(u64, u32)> = None;
+        for (number, call) in self.history.newest_first() {
+            let is_past = first.is_some_and(|(_, reply)| reply != call.reply);
+            if is_past || call.turn < oldest {
+                break;
+            }
+            if call.awaits_result() && fits(number) {
+                first = Some((number, call.reply));
+            }
+        }
+        first.map(|(number, _)| number)
+    }
+
+    /// Whether the same call brought something else the last time.
+    fn is_news(&self, number: u64, call: &CallRecord) -> bool {
+        let earlier = self.history.back_to(self.oldest_remembered_turn());
+        let mut same_call = earlier.filter(|(other, earlier)| {
+            *other < number && earlier.signature == call.signature && earlier.flags.done()
+        });
+        same_call
+            .next()
+            .is_some_and(|(_, earlier)| !earlier.same_answer(call))
+    }
+
+    fn is_first_write(&self, signature: Signature) -> bool {
+        !self.writes.contains(&head(signature))
+    }
+
+    /// Notes a write that was made; a new one is progress.
+    fn remember_write(&mut self, call: &CallRecord) {
+        if call.new_write() {
+            self.coverage.forget();
+        }
+        let head = head(call.signature);
+        if self.writes.contains(&head) {
+            return;
+        }
+        if self.writes.len() < MOST_WRITES {
+            if self.writes.len() == self.writes.capacity() {
+                self.writes.reserve_exact((self.writes.len() / 2).max(2));
+            }
+            self.writes.push(head);
+        } else if let Some(oldest) = self.writes.get_mut(self.next_write) {
+            *oldest = head;
+            self.next_write = (self.next_write + 1) % MOST_WRITES;
+        }
+    }
+
+    // Looking ahead.
+
+    /// What would be found if the calls of the last turn, which have not run, brought what the
+    /// same calls brought before. They are taken to have done so if `accept` says yes.
+    pub fn predict(&mut self, accept: impl FnOnce(&Finding) -> bool) -> Option<Finding> {
+        let waiting: Vec<u64> = self
+            .last_turn()
+            .filter(|(_, call)| !call.flags.done())
+            .map(|(number, _)| number)
+            .collect();
+        if waiting.is_empty() || !self.assume_answers(&waiting) {
+            return None;
+        }
+        self.revise_turn(self.turn);
+        let finding = self.detect();
+        if let Some(finding) = finding
+            && accept(&finding)
+        {
+            return Some(finding);
+        }
+        self.forget_answers(&waiting);
+        self.revise_turn(self.turn);
+        None
+    }
+
+    fn assume_answers(&mut self, waiting: &[u64]) -> bool {
+        for (done, &number) in waiting.iter().enumerate() {
+            let Some(equal) = self.last_equal_call(number) else {
+                self.forget_answers(waiting.get(..done).unwrap_or_default());
+                return false;
+            };
+            if let Some(call) = self.history.get_mut(number) {
+                call.assume_answer_of(&equal);
+            }
+        }
+        true
+    }
+
+    fn last_equal_call(&self, number: u64) -> Option<CallRecord> {
+        let mut calls = self.history.back_to(self.oldest_remembered_turn());
+        let (_, call) = calls.by_ref().find(|(other, _)| *other == number)?;
+        let signature = call.signature;
+        let turn = call.turn;
+        calls
+            .filter(|(_, earlier)| earlier.turn != turn)
+            .find(|(_, earlier)| earlier.signature == signature && earlier.flags.done())
+            .map(|(_, earlier)| earlier.clone())
+    }
+
+    fn forget_answers(&mut self, numbers: &[u64]) {
+        for &number in numbers {
+            if let Some(call) = self.history.get_mut(number) {
+                call.forget_answer();
+            }
+        }
+    }
+
+    // Judging.
+
+    /// The first rule that speaks on the last turn; none while its results are awaited.
+    #[must_use]
+    pub fn detect(&self) -> Option<Finding> {
+        if self.turn == 0 || self.awaits_results() {
+            return None;
+        }
+        Rule::ALL.into_iter().find_map(|rule| self.judge(rule))
+    }
+}
+
+fn head(signature: Signature) -> u64 {
+    let bytes = signature.to_bytes();
+    bytes
+        .first_chunk()
+        .map_or(0, |head| u64::from_le_bytes(*head))
+}
+
+/// Ids are few, and one turn's: 64 bits keep them apart.
+fn hash_of_id(id: &str) -> u64 {
+    let hash = blake3::hash(id.as_bytes());
+    hash.as_bytes()
+        .first_chunk()
+        .map_or(0, |head| u64::from_le_bytes(*head))
+}
