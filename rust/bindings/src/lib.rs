@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod borrowed_walk;
 mod build_info;
 mod guards;
 mod signature;

@@ -17,6 +17,8 @@ use turnwarden_signature::{
 };
 use turnwarden_similarity::Sketch;
 
+use crate::borrowed_walk::write_value;
+
 /// How many ancestors each container is compared with, to find short cycles at once.
 const NEAR_ANCESTORS: usize = 16;
 
@@ -36,11 +38,13 @@ pub(crate) fn call_signature<'py>(
         write_call(name, arguments, default, call)?;
         PyResult::Ok(Signature::of_written(call))
     })?;
+    Ok(hex_string(py, signature))
+}
+
+/// A signature as a str.
+pub(crate) fn hex_string(py: Python<'_>, signature: Signature) -> Bound<'_, PyString> {
     let hex = signature.to_hex();
-    Ok(PyString::new(
-        py,
-        std::str::from_utf8(&hex).unwrap_or_default(),
-    ))
+    PyString::new(py, std::str::from_utf8(&hex).unwrap_or_default())
 }
 
 /// Return how alike the arguments of two calls are, from 0 to 1.
@@ -89,6 +93,11 @@ pub(crate) fn write_arguments<'py>(
         }
         return Ok(());
     }
+    let start = canon.as_bytes().len();
+    if write_value(arguments, canon).is_ok() {
+        return Ok(());
+    }
+    canon.truncate(start);
     Walk {
         canon,
         default: default.filter(|default| !default.is_none()),

@@ -6,10 +6,14 @@
 //!
 //! What is JSON is what Python's `json.loads` takes: RFC 8259, and `NaN`, `Infinity`, `-Infinity`.
 
+use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::ops::Range;
 
+use memchr::memchr2;
+
 use crate::canon::{Canon, MAX_DEPTH, tag};
-use crate::key_order::compare_keys;
+use crate::key_order::{KeyPrefix, compare_keys};
 use crate::value::{Token, Value};
 use crate::wtf8;
 
@@ -47,25 +51,64 @@ impl Canon {
     /// Writes the value of a JSON text (WTF-8). Nothing is written when it is none.
     pub fn json(&mut self, text: &[u8]) -> bool {
         let start = self.as_bytes().len();
-        let mut reader = Reader {
-            text,
-            at: 0,
-            canon: self,
-            open: Vec::new(),
-            members: Vec::new(),
-            decoded: Vec::new(),
-            unordered: Unordered::default(),
-        };
-        if reader.document().is_none() {
+        let is_json = with_workspace(|work| {
+            let mut reader = Reader {
+                text,
+                at: 0,
+                canon: self,
+                work,
+            };
+            reader.document()?;
+            if !work.unordered.objects.is_empty() {
+                work.unordered.put_in_order(self, start);
+            }
+            Some(())
+        });
+        if is_json.is_none() {
             self.truncate(start);
-            return false;
         }
-        let unordered = reader.unordered;
-        if !unordered.objects.is_empty() {
-            unordered.put_in_order(self, start);
-        }
-        true
+        is_json.is_some()
     }
+}
+
+/// What a thread keeps between texts, so that reading one allocates nothing.
+#[derive(Default)]
+struct Workspace {
+    open: Vec<Open>,
+    /// Members of the objects that are open: a stack.
+    members: Vec<Member>,
+    /// The text of the string with escapes that is being read.
+    decoded: Vec<u8>,
+    unordered: Unordered,
+}
+
+impl Workspace {
+    /// Forgets the last text and keeps a bounded amount of memory.
+    fn clear(&mut self) {
+        clear(&mut self.open);
+        clear(&mut self.members);
+        clear(&mut self.decoded);
+        clear(&mut self.unordered.objects);
+        clear(&mut self.unordered.members);
+        clear(&mut self.unordered.source);
+        clear(&mut self.unordered.pending);
+    }
+}
+
+fn clear<T>(items: &mut Vec<T>) {
+    const KEPT_BYTES: usize = 64 * 1024;
+    items.clear();
+    items.shrink_to(KEPT_BYTES / size_of::<T>());
+}
+
+fn with_workspace<T>(work: impl FnOnce(&mut Workspace) -> T) -> T {
+    thread_local! {
+        static WORKSPACE: RefCell<Workspace> = RefCell::default();
+    }
+    WORKSPACE.with_borrow_mut(|workspace| {
+        workspace.clear();
+        work(workspace)
+    })
 }
 
 /// A container that is not closed yet.
@@ -84,23 +127,24 @@ struct OpenObject {
     in_order: bool,
 }
 
-/// A key and its value in the canon; the end is not known before the value is.
-#[derive(Clone)]
+/// A key and its value in the canon.
+#[derive(Clone, Copy)]
 struct Member {
-    key: Range<usize>,
+    prefix: KeyPrefix,
+    /// Where the key begins.
+    start: usize,
+    /// Where the value ends; known once it is read.
     end: usize,
+    /// The unordered objects in the value: a range of those noted.
+    first_object: usize,
+    end_object: usize,
 }
 
 struct Reader<'a> {
     text: &'a [u8],
     at: usize,
     canon: &'a mut Canon,
-    open: Vec<Open>,
-    /// Members of the objects that are open: a stack.
-    members: Vec<Member>,
-    /// The text of the string with escapes that is being read.
-    decoded: Vec<u8>,
-    unordered: Unordered,
+    work: &'a mut Workspace,
 }
 
 impl Reader<'_> {
@@ -139,12 +183,13 @@ impl Reader<'_> {
     /// Goes on behind a complete value; true at the end of the document.
     fn after_value(&mut self) -> Option<bool> {
         loop {
-            let Some(open) = self.open.last() else {
+            let Some(open) = self.work.open.last() else {
                 return Some(true);
             };
             let is_object = matches!(open, Open::Object(_));
-            if is_object && let Some(member) = self.members.last_mut() {
+            if is_object && let Some(member) = self.work.members.last_mut() {
                 member.end = self.canon.as_bytes().len();
+                member.end_object = self.work.unordered.objects.len();
             }
             self.skip_white_space();
             let byte = self.peek()?;
@@ -163,6 +208,7 @@ impl Reader<'_> {
     }
 
     fn begin_object(&mut self) -> Option<bool> {
+        self.check_depth()?;
         self.at += 1;
         let start = self.canon.as_bytes().len();
         self.canon.begin_object();
@@ -172,16 +218,17 @@ impl Reader<'_> {
             self.canon.end_object();
             return Some(false);
         }
-        self.push_open(Open::Object(OpenObject {
+        self.work.open.push(Open::Object(OpenObject {
             start,
-            first_member: self.members.len(),
+            first_member: self.work.members.len(),
             in_order: true,
-        }))?;
+        }));
         self.key()?;
         Some(true)
     }
 
     fn begin_array(&mut self) -> Option<bool> {
+        self.check_depth()?;
         self.at += 1;
         self.canon.begin_array();
         self.skip_white_space();
@@ -190,31 +237,32 @@ impl Reader<'_> {
             self.canon.end_array();
             return Some(false);
         }
-        self.push_open(Open::Array)?;
+        self.work.open.push(Open::Array);
         Some(true)
     }
 
-    fn push_open(&mut self, open: Open) -> Option<()> {
-        (self.open.len() < MAX_DEPTH).then(|| self.open.push(open))
+    fn check_depth(&self) -> Option<()> {
+        (self.work.open.len() < MAX_DEPTH).then_some(())
     }
 
     fn end_array(&mut self) {
         self.canon.end_array();
-        self.open.pop();
+        self.work.open.pop();
     }
 
     fn end_object(&mut self) {
         self.canon.end_object();
-        let Some(Open::Object(object)) = self.open.pop() else {
+        let Some(Open::Object(object)) = self.work.open.pop() else {
             return;
         };
-        if object.in_order {
-            self.members.truncate(object.first_member);
-        } else {
+        if !object.in_order {
             let region = object.start..self.canon.as_bytes().len();
-            let members = self.members.drain(object.first_member..);
-            self.unordered.note(region, members, self.canon);
+            let members = self.work.members.get_mut(object.first_member..);
+            self.work
+                .unordered
+                .note(region, members.unwrap_or_default(), self.canon);
         }
+        self.work.members.truncate(object.first_member);
     }
 
     /// Reads a key and its colon.
@@ -223,15 +271,20 @@ impl Reader<'_> {
         self.expect(b'"')?;
         let start = self.canon.as_bytes().len();
         self.string()?;
-        let key = start..self.canon.as_bytes().len();
-        if let Some(Open::Object(object)) = self.open.last_mut() {
-            let before = self.members.get(object.first_member..)?.last();
-            if let Some(before) = before.filter(|_| object.in_order) {
-                let [before, key] = [&before.key, &key].map(|key| key_text(self.canon, key));
-                object.in_order = compare_keys(before, key).is_lt();
-            }
+        let member = Member {
+            prefix: KeyPrefix::of(key_at(self.canon, start)),
+            start,
+            end: start,
+            first_object: self.work.unordered.objects.len(),
+            end_object: 0,
+        };
+        if let Some(Open::Object(object)) = self.work.open.last_mut()
+            && object.in_order
+            && let Some(before) = self.work.members.get(object.first_member..)?.last()
+        {
+            object.in_order = compare_members(before, &member, self.canon).is_lt();
         }
-        self.members.push(Member { key, end: 0 });
+        self.work.members.push(member);
         self.skip_white_space();
         self.expect(b':')
     }
@@ -249,12 +302,12 @@ impl Reader<'_> {
     }
 
     fn string_with_escapes(&mut self) -> Option<()> {
-        self.decoded.clear();
+        self.work.decoded.clear();
         let mut has_surrogates = false;
         loop {
             let rest = self.text.get(self.at..)?;
             let plain = plain_length(rest);
-            self.decoded.extend_from_slice(rest.get(..plain)?);
+            self.work.decoded.extend_from_slice(rest.get(..plain)?);
             self.at += plain;
             let byte = self.peek()?;
             self.at += 1;
@@ -265,9 +318,9 @@ impl Reader<'_> {
             }
         }
         if has_surrogates {
-            wtf8::join_surrogates(&mut self.decoded);
+            wtf8::join_surrogates(&mut self.work.decoded);
         }
-        self.canon.string(&self.decoded);
+        self.canon.string(&self.work.decoded);
         Some(())
     }
 
@@ -285,7 +338,7 @@ impl Reader<'_> {
             b'u' => return self.unicode_escape(),
             _ => return None,
         };
-        self.decoded.push(decoded);
+        self.work.decoded.push(decoded);
         Some(false)
     }
 
@@ -295,7 +348,7 @@ impl Reader<'_> {
             Some(unit << 4 | char::from(digit).to_digit(16)?)
         })?;
         self.at += 4;
-        Some(wtf8::push_unit(&mut self.decoded, unit))
+        Some(wtf8::push_unit(&mut self.work.decoded, unit))
     }
 
     fn number(&mut self) -> Option<()> {
@@ -370,107 +423,164 @@ fn is_white_space(byte: u8) -> bool {
 }
 
 /// How many bytes stand before the first quote, backslash or control character.
+#[inline]
 fn plain_length(text: &[u8]) -> usize {
-    const STEP: usize = 16; // compared at once by vector instructions
-    let is_special = |&byte: &u8| byte == b'"' || byte == b'\\' || byte < b' ';
-    let plain_steps = text
-        .chunks_exact(STEP)
-        .take_while(|chunk| !chunk.iter().fold(false, |any, byte| any | is_special(byte)))
-        .count();
-    let start = plain_steps * STEP;
-    let rest = text.get(start..).unwrap_or_default();
-    start + rest.iter().position(is_special).unwrap_or(rest.len())
+    const SHORT: usize = 32;
+    // Most strings are short: a few words of eight bytes each.
+    let mut length = 0;
+    while length < SHORT
+        && let Some(word) = text.get(length..).and_then(<[u8]>::first_chunk)
+    {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return length + special.trailing_zeros() as usize / 8;
+        }
+        length += 8;
+    }
+    let rest = text.get(length..).unwrap_or_default();
+    length + long_plain_length(rest)
 }
 
-fn key_text<'a>(canon: &'a Canon, key: &Range<usize>) -> &'a [u8] {
-    let bytes = canon.as_bytes().get(key.clone()).unwrap_or_default();
+fn long_plain_length(text: &[u8]) -> usize {
+    let plain = memchr2(b'"', b'\\', text).unwrap_or(text.len());
+    let text = text.get(..plain).unwrap_or(text);
+    let smallest = text.iter().fold(u8::MAX, |least, &byte| least.min(byte));
+    if smallest >= b' ' {
+        return plain;
+    }
+    let control = text.iter().position(|&byte| byte < b' ');
+    control.unwrap_or(plain)
+}
+
+/// The high bit of each byte of the word that is special; bytes after the first may be wrong.
+#[inline]
+fn special_bytes(word: u64) -> u64 {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = EACH << 7;
+    let is_zero = |word: u64| word.wrapping_sub(EACH) & !word;
+    let is_control = word.wrapping_sub(EACH * 0x20) & !word;
+    let is_quote = is_zero(word ^ (EACH * 0x22));
+    let is_backslash = is_zero(word ^ (EACH * 0x5C));
+    (is_control | is_quote | is_backslash) & HIGH
+}
+
+/// The text of the key that begins here.
+fn key_at(canon: &Canon, start: usize) -> &[u8] {
+    let bytes = canon.as_bytes().get(start..).unwrap_or_default();
     match Value::from_bytes(bytes).first() {
         Some(Token::String(text)) => text,
         _ => &[],
     }
 }
 
+fn compare_members(left: &Member, right: &Member, canon: &Canon) -> Ordering {
+    left.prefix
+        .compare(right.prefix)
+        .unwrap_or_else(|| compare_keys(key_at(canon, left.start), key_at(canon, right.start)))
+}
+
 /// The objects whose members do not stand in canonical order.
+///
+/// They are noted as they are closed: those inside an object just before it.
 #[derive(Default)]
 struct Unordered {
     objects: Vec<UnorderedObject>,
     /// Their members, those of one object together and in canonical order.
-    members: Vec<Range<usize>>,
+    members: Vec<Member>,
+    /// The canon as it was written, and what is left to copy of it.
+    source: Vec<u8>,
+    pending: Vec<Pending>,
 }
 
 struct UnorderedObject {
     /// From its opening tag to behind its closing one.
     region: Range<usize>,
     members: Range<usize>,
+    /// The first of the unordered objects inside it, or itself.
+    first_object: usize,
 }
 
 /// What is left to copy.
 enum Pending {
-    /// A stretch of bytes.
-    Region(Range<usize>),
+    /// A stretch of bytes without unordered objects.
+    Bytes(Range<usize>),
     /// Members of an object, then its closing tag.
     Members(Range<usize>),
 }
 
 impl Unordered {
     /// Notes an object that was just closed.
-    fn note(&mut self, region: Range<usize>, members: impl Iterator<Item = Member>, canon: &Canon) {
-        let mut members: Vec<Member> = members.collect();
-        let key = |member: &Member| key_text(canon, &member.key);
-        members.sort_by(|left, right| compare_keys(key(left), key(right)));
+    fn note(&mut self, region: Range<usize>, members: &mut [Member], canon: &Canon) {
+        members.sort_unstable_by(|left, right| {
+            compare_members(left, right, canon).then(left.start.cmp(&right.start))
+        });
         let first = self.members.len();
+        let first_object = members.iter().map(|member| member.first_object).min();
         for (index, member) in members.iter().enumerate() {
             let next = members.get(index + 1);
-            if next.is_none_or(|next| key(next) != key(member)) {
-                self.members.push(member.key.start..member.end); // the last of equal keys wins
+            let is_last = next.is_none_or(|next| compare_members(member, next, canon).is_ne());
+            if is_last {
+                self.members.push(*member); // the last of equal keys wins
             }
         }
         self.objects.push(UnorderedObject {
             region,
             members: first..self.members.len(),
+            first_object: first_object.unwrap_or(self.objects.len()),
         });
     }
 
     /// Rewrites the canon from `start` on with all members in order.
-    fn put_in_order(mut self, canon: &mut Canon, start: usize) {
-        self.objects
-            .sort_unstable_by_key(|object| object.region.start);
-        let bytes = canon.as_bytes().get(start..).unwrap_or_default().to_vec();
-        let source = |region: Range<usize>| {
-            bytes
-                .get(region.start - start..region.end - start)
-                .unwrap_or_default()
-        };
-        let mut pending = vec![Pending::Region(start..canon.as_bytes().len())];
+    fn put_in_order(&mut self, canon: &mut Canon, start: usize) {
+        let mut source = std::mem::take(&mut self.source);
+        let mut pending = std::mem::take(&mut self.pending);
+        source.extend_from_slice(canon.as_bytes());
         canon.truncate(start);
+        self.split(start..source.len(), 0..self.objects.len(), &mut pending);
         while let Some(next) = pending.pop() {
             match next {
-                Pending::Region(region) => match self.first_object_in(&region) {
-                    None => canon.extend(source(region)),
-                    Some(object) => {
-                        canon.extend(source(region.start..object.region.start));
-                        canon.begin_object();
-                        pending.push(Pending::Region(object.region.end..region.end));
-                        pending.push(Pending::Members(object.members.clone()));
-                    }
-                },
-                Pending::Members(members) => match self.members.get(members.start) {
-                    Some(member) if !members.is_empty() => {
-                        pending.push(Pending::Members(members.start + 1..members.end));
-                        pending.push(Pending::Region(member.clone()));
-                    }
-                    _ => canon.end_object(),
-                },
+                Pending::Bytes(range) => canon.extend(source.get(range).unwrap_or_default()),
+                Pending::Members(members) => {
+                    self.copy_members(members, &source, canon, &mut pending);
+                }
             }
         }
+        self.source = source;
+        self.pending = pending;
     }
 
-    fn first_object_in(&self, region: &Range<usize>) -> Option<&UnorderedObject> {
-        let index = self
-            .objects
-            .partition_point(|object| object.region.start < region.start);
-        self.objects
-            .get(index)
-            .filter(|object| object.region.start < region.end)
+    /// Copies members up to one that holds unordered objects; that and the rest are left to do.
+    fn copy_members(
+        &self,
+        mut members: Range<usize>,
+        source: &[u8],
+        canon: &mut Canon,
+        pending: &mut Vec<Pending>,
+    ) {
+        while let Some(member) = members.next().and_then(|index| self.members.get(index)) {
+            if member.first_object < member.end_object {
+                pending.push(Pending::Members(members));
+                let objects = member.first_object..member.end_object;
+                return self.split(member.start..member.end, objects, pending);
+            }
+            canon.extend(source.get(member.start..member.end).unwrap_or_default());
+        }
+        canon.end_object();
+    }
+
+    /// Puts a stretch of bytes on the stack in pieces, the first on top: the unordered objects
+    /// in it, and what stands around them.
+    fn split(&self, region: Range<usize>, objects: Range<usize>, pending: &mut Vec<Pending>) {
+        let mut end = region.end;
+        let mut next = objects.end;
+        while next > objects.start
+            && let Some(object) = self.objects.get(next - 1)
+        {
+            pending.push(Pending::Bytes(object.region.end..end));
+            pending.push(Pending::Members(object.members.clone()));
+            end = object.region.start + 1; // its opening tag is copied with what is before
+            next = object.first_object;
+        }
+        pending.push(Pending::Bytes(region.start..end));
     }
 }

@@ -30,6 +30,49 @@ pub fn compare_keys(left: &[u8], right: &[u8]) -> Ordering {
     compare_from_first_difference(left, right).unwrap_or(by_bytes)
 }
 
+/// The first eight bytes of a key, which decide most comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPrefix(u64);
+
+impl KeyPrefix {
+    /// The prefix of a key (WTF-8).
+    #[inline]
+    #[must_use]
+    pub fn of(key: &[u8]) -> Self {
+        if let Some(first) = key.first_chunk::<8>() {
+            return Self(u64::from_be_bytes(*first));
+        }
+        let word = |bytes: Option<&[u8; 4]>| {
+            bytes.map_or(0, |bytes| u64::from(u32::from_be_bytes(*bytes)))
+        };
+        let prefix = if key.len() >= 4 {
+            // The last four bytes go where they stand, over those of the first that they repeat.
+            let last_place = 8 * (8 - key.len());
+            word(key.first_chunk()) << 32 | word(key.last_chunk()) << last_place
+        } else {
+            let at = |index: usize| key.get(index).map_or(0, |&byte| u64::from(byte));
+            at(0) << 56 | at(1) << 48 | at(2) << 40
+        };
+        Self(prefix)
+    }
+
+    /// The prefix as a number that sorts as the key does, if it is ASCII.
+    #[inline]
+    #[must_use]
+    pub fn as_ascii(self) -> Option<u64> {
+        const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
+        (self.0 & HIGH_BITS == 0).then_some(self.0)
+    }
+
+    /// How the keys compare, where their prefixes decide it.
+    #[inline]
+    #[must_use]
+    pub fn compare(self, other: Self) -> Option<Ordering> {
+        Self(self.0 | other.0).as_ascii()?;
+        (self != other).then(|| self.0.cmp(&other.0))
+    }
+}
+
 /// Whether no byte of the key can make the two orders differ.
 fn is_plain(key: &[u8]) -> bool {
     key.iter().all(|&byte| byte < FIRST_DISPUTED_BYTE)
@@ -117,6 +160,12 @@ mod tests {
         fn keys_sort_by_utf16_units(left in "[a\u{7f}é\u{d7ff}\u{e000}\u{ffff}😀\u{10ffff}]{0,4}",
                                     right in "[a\u{7f}é\u{d7ff}\u{e000}\u{ffff}😀\u{10ffff}]{0,4}") {
             prop_assert_eq!(compare_keys(left.as_bytes(), right.as_bytes()), naive(&left, &right));
+        }
+
+        #[test]
+        fn prefixes_decide_as_the_keys_do(left in "[a-c\u{0}é\u{ffff}😀]{0,10}", right in "[a-c\u{0}é\u{ffff}😀]{0,10}") {
+            let order = KeyPrefix::of(left.as_bytes()).compare(KeyPrefix::of(right.as_bytes()));
+            prop_assert!(order.is_none_or(|order| order == naive(&left, &right)));
         }
 
         #[test]

@@ -15,7 +15,7 @@ mod value;
 mod wtf8;
 
 pub use canon::{Canon, MAX_DECIMAL_DIGITS, MAX_DEPTH};
-pub use key_order::compare_keys;
+pub use key_order::{KeyPrefix, compare_keys};
 pub use signature::{Signature, signature_of_json, with_scratch};
 pub use value::{Items, Members, Token, Tokens, Value};
 pub use wtf8::join_surrogates;

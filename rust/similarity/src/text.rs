@@ -158,12 +158,13 @@ fn in_two_words<T>(short: &[T], long: &[T], code: impl Fn(&T) -> u32) -> usize {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// Indel similarity by the table of dynamic programming.
-    pub(crate) fn naive(left: &str, right: &str) -> f64 {
+    #[allow(clippy::cast_precision_loss)] // short lengths
+    fn naive(left: &str, right: &str) -> f64 {
         let (left, right): (Vec<char>, Vec<char>) =
             (left.chars().collect(), right.chars().collect());
         let mut row = vec![0_usize; right.len() + 1];

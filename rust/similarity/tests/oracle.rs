@@ -1,5 +1,7 @@
 //! Sketches against a naive similarity over whole argument trees.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it panics")]
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
