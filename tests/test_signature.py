@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from turnwarden import call_signature
 
@@ -36,7 +36,7 @@ SCALARS = (
 VALUES = st.recursive(
     SCALARS,
     lambda values: st.lists(values, max_size=5) | st.dictionaries(KEYS, values, max_size=20),
-    max_leaves=20,
+    max_leaves=12,
 )
 
 
@@ -79,12 +79,14 @@ def test_vectors_are_equal_exactly_when_their_values_are() -> None:
             assert (one["signature"] == other["signature"]) == is_equal, (one["id"], other["id"])
 
 
+@settings(deadline=None)
 @given(VALUES, VALUES)
 def test_signatures_are_equal_exactly_when_arguments_are(one: Any, other: Any) -> None:
     signatures = [call_signature("tool", {"a": value}) for value in (one, other)]
     assert (signatures[0] == signatures[1]) == (canon(one) == canon(other))
 
 
+@settings(deadline=None)
 @given(VALUES, st.randoms())
 def test_key_order_does_not_count(value: Any, random: Any) -> None:
     def shuffled(value: Any) -> Any:
@@ -97,12 +99,14 @@ def test_key_order_does_not_count(value: Any, random: Any) -> None:
     assert call_signature("tool", [value]) == call_signature("tool", [shuffled(value)])
 
 
+@settings(deadline=None)
 @given(VALUES, st.sampled_from([None, 2]), st.booleans())
 def test_json_text_has_the_signature_of_its_value(value: Any, indent: int, ascii: bool) -> None:
     text = json.dumps([value], indent=indent, ensure_ascii=ascii)
     assert call_signature("tool", text) == call_signature("tool", [value])
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_containers_of_other_kinds_have_the_signature_of_their_content(value: Any) -> None:
     class OtherStr(str):
