@@ -459,6 +459,14 @@ pub(crate) fn fault(kind: FaultKind, offset: usize, name: Option<String>) -> Fau
                 "an argument{of} at byte {offset} does not fit its declared type and stays as it is; send the declared type"
             )
         }
+        FaultKind::MalformedMessage => {
+            format!("the message{of} makes no sense at byte {offset}")
+        }
+        FaultKind::CallInText => {
+            format!(
+                "the call{of} at byte {offset} stands in the text of a message that has native calls, and was left out; send it as they are sent"
+            )
+        }
         FaultKind::Draft => {
             format!(
                 "the call{of} at byte {offset} was drafted in reasoning and is not made; call the tool outside reasoning"

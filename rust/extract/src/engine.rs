@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::calls::Rules;
 use crate::formats::{Format, format_named, formats};
 use crate::machine::Machine;
 use crate::plan::Plan;
@@ -132,6 +133,21 @@ impl Parser {
         }
     }
 
+    /// Begins to read a reply whose reasoning came apart from it.
+    pub(crate) fn stream_of_answer(&self) -> Stream {
+        Stream {
+            machine: Machine::of_answer(Arc::clone(&self.shared), true),
+            text: String::new(),
+            unread: 0,
+            over: false,
+        }
+    }
+
+    /// The rules for calls that the options make.
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Machine::rules(&self.shared)
+    }
+
     /// The options that the parser was made with.
     #[must_use]
     pub fn options(&self) -> &Options {
@@ -140,7 +156,7 @@ impl Parser {
 }
 
 /// As much of `text` as fits into `limit` bytes.
-fn head(text: &str, limit: usize) -> &str {
+pub(crate) fn head(text: &str, limit: usize) -> &str {
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

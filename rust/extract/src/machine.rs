@@ -139,7 +139,16 @@ pub(crate) struct Section {
 
 impl Machine {
     pub(crate) fn new(shared: Arc<Shared>, live: bool) -> Self {
-        let mut machine = Self {
+        let mut machine = Self::of_answer(shared, live);
+        if machine.shared.options.reasoning_open {
+            machine.open_reasoning(None, 0);
+        }
+        machine
+    }
+
+    /// For a reply whose reasoning came apart from it: it never begins inside a block.
+    pub(crate) fn of_answer(shared: Arc<Shared>, live: bool) -> Self {
+        Self {
             out: Output::new(live),
             state: State::Prose,
             done: 0,
@@ -158,11 +167,7 @@ impl Machine {
             no_json_before: 0,
             let_go: None,
             shared,
-        };
-        if machine.shared.options.reasoning_open {
-            machine.open_reasoning(None, 0);
         }
-        machine
     }
 
     pub(crate) fn plan(&self) -> &Plan {

@@ -115,11 +115,15 @@ pub enum FaultKind {
     Draft,
     /// An argument does not fit its declared type; the call is made all the same.
     TypeMismatch,
+    /// A native message holds something that makes no sense there.
+    MalformedMessage,
+    /// A call in the text of a message that has native calls.
+    CallInText,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::UnreadableArguments,
         Self::ArgumentsNotAnObject,
         Self::MissingArguments,
@@ -134,6 +138,8 @@ impl FaultKind {
         Self::TextLoop,
         Self::Draft,
         Self::TypeMismatch,
+        Self::MalformedMessage,
+        Self::CallInText,
     ];
 
     /// The kind's name in snake case.
@@ -154,6 +160,8 @@ impl FaultKind {
             Self::TextLoop => "text_loop",
             Self::Draft => "draft",
             Self::TypeMismatch => "type_mismatch",
+            Self::MalformedMessage => "malformed_message",
+            Self::CallInText => "call_in_text",
         }
     }
 }

@@ -642,11 +642,3 @@ fn begins_object(arguments: &ArgumentsPiece<'_>) -> bool {
 fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_whitespace())
 }
-
-/// Whether JSON text is an object without members.
-pub(crate) fn is_empty_object(json: &str) -> bool {
-    let inner = json.trim().strip_prefix('{');
-    inner
-        .and_then(|inner| inner.strip_suffix('}'))
-        .is_some_and(is_blank)
-}

@@ -372,9 +372,9 @@ fn each_object<V: View>(value: &V) -> Vec<V> {
     }
 }
 
-/// The value is no message, nor a part of one.
+/// The value is no native message, nor a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotAMessage;
+pub struct NotAMessage;
 
 /// Reads messages and the parts of streams, and remembers what lies between those.
 #[derive(Clone, Debug, Default)]

@@ -3,12 +3,8 @@
 //! A [`View`] shows a message, whatever it is made of; a reader for each dialect turns it into
 //! pieces (text, reasoning, parts of calls).
 
-#![allow(
-    dead_code,
-    reason = "the stream over these readers comes with the engine"
-)]
-
 mod anthropic;
+mod arguments;
 mod blocks;
 mod calls;
 mod dialect;
@@ -21,11 +17,13 @@ mod openai_responses;
 mod partial_values;
 mod piece;
 #[cfg(test)]
+mod reply_tests;
+mod stream;
+#[cfg(test)]
 mod stream_tests;
 mod view;
-mod write;
 
 pub use dialect::Dialect;
 pub use message::{Arguments, Call, Message, may_begin, read_json};
+pub use stream::{MessageStream, NotAMessage, malformed, read_message};
 pub use view::{Key, Kind, Unwritable, View, WriteLimits, Written};
-pub use write::push_string;

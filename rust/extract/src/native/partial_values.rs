@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::piece::PartialValue;
-use super::write::push_string;
+use crate::calls::push_string;
 
 /// Where a value stands in its parent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
