@@ -8,9 +8,11 @@ pub mod formats;
 pub mod json;
 pub mod native;
 
+mod batch;
 mod block;
 mod calls;
 mod candidate;
+mod decode;
 mod engine;
 mod grammars;
 mod ids;
@@ -26,6 +28,8 @@ mod tools;
 mod view;
 mod workflow;
 
+pub use batch::parse_many;
+pub use decode::Decoder;
 pub use engine::{Limits, Options, Parser, Stream};
 pub use formats::{Format, format_named, formats};
 pub use ids::call_id;

@@ -76,9 +76,51 @@ pub enum RepairKind {
     PathRead,
     /// Half a surrogate pair became U+FFFD.
     SurrogateReplaced,
+    /// Bytes that are no UTF-8 became U+FFFD.
+    Utf8Replaced,
 }
 
 impl RepairKind {
+    /// All kinds.
+    pub const ALL: [Self; 36] = [
+        Self::ProseDropped,
+        Self::ReasoningDropped,
+        Self::FenceDropped,
+        Self::CommentDropped,
+        Self::SpaceDropped,
+        Self::CommaDropped,
+        Self::ColonDropped,
+        Self::CloserDropped,
+        Self::OpenerDropped,
+        Self::QuoteDropped,
+        Self::BackslashDropped,
+        Self::EllipsisDropped,
+        Self::KeyDropped,
+        Self::LiteralDropped,
+        Self::EscapeDropped,
+        Self::OpenerAdded,
+        Self::QuoteAdded,
+        Self::CommaAdded,
+        Self::ColonAdded,
+        Self::CloserAdded,
+        Self::EscapeAdded,
+        Self::QuoteTranslated,
+        Self::PunctuationTranslated,
+        Self::EscapeTranslated,
+        Self::LiteralTranslated,
+        Self::NumberTranslated,
+        Self::NonFiniteTranslated,
+        Self::WrapperTranslated,
+        Self::OpenerTranslated,
+        Self::CloserTranslated,
+        Self::StringsJoined,
+        Self::DocumentUnescaped,
+        Self::ValuesCollected,
+        Self::PathRead,
+        Self::SurrogateReplaced,
+        Self::Utf8Replaced,
+    ];
+
     /// The name shown to users, in snake case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -118,6 +160,7 @@ impl RepairKind {
             Self::ValuesCollected => "values_collected",
             Self::PathRead => "path_read",
             Self::SurrogateReplaced => "surrogate_replaced",
+            Self::Utf8Replaced => "utf8_replaced",
         }
     }
 }

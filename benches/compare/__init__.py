@@ -1,0 +1,1 @@
+"""Side-by-side benchmarks: ours and the others', interleaved in one run."""

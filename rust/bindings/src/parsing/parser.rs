@@ -1,0 +1,473 @@
+//! `ResponseParser`: an immutable, reusable parser.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZero;
+use std::sync::OnceLock;
+use std::thread;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use turnwarden_extract::{self as extract, Limits, Options, Parser, Tools};
+
+use super::reply::{PyReply, ReplyData};
+use super::stream::{PyEventIterator, PyResponseStream};
+use super::text::{Text, read_text};
+use super::values::{Foreign, write_json};
+use crate::errors::Error;
+
+/// Texts longer than this are parsed without the interpreter, so that other threads can run.
+const DETACH_FROM: usize = 16 * 1024;
+
+/// Parse one text; what was replaced while decoding it is among the repairs.
+pub(crate) fn parse_text(py: Python<'_>, parser: &Parser, text: Text<'_>) -> ReplyData {
+    let source = text.as_str();
+    let reply = if source.len() < DETACH_FROM {
+        parser.parse(source)
+    } else {
+        py.detach(|| parser.parse(source))
+    };
+    ReplyData::new(reply, text.into_repairs())
+}
+
+/// The parser that the module's functions use when none is given.
+fn default_parser() -> PyResult<&'static Parser> {
+    static PARSER: OnceLock<Parser> = OnceLock::new();
+    if let Some(parser) = PARSER.get() {
+        return Ok(parser);
+    }
+    let parser = Settings::default().parser()?;
+    Ok(PARSER.get_or_init(|| parser))
+}
+
+/// The parser that was given, or the default one.
+pub(crate) fn given_parser<'a>(
+    parser: Option<&'a Bound<'_, PyResponseParser>>,
+) -> PyResult<&'a Parser> {
+    match parser {
+        Some(parser) => Ok(&parser.get().parser),
+        None => default_parser(),
+    }
+}
+
+/// What a parser was made with.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Settings {
+    formats: Option<Vec<String>>,
+    /// Tool definitions as a JSON array.
+    tools: Option<String>,
+    reasoning_open: bool,
+    calls_in_reasoning: bool,
+    buffer_arguments: bool,
+    max_depth: usize,
+    max_reply_bytes: usize,
+    max_calls: usize,
+    max_argument_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self {
+            formats: None,
+            tools: None,
+            reasoning_open: false,
+            calls_in_reasoning: false,
+            buffer_arguments: true,
+            max_depth: limits.max_depth,
+            max_reply_bytes: limits.max_reply_bytes,
+            max_calls: limits.max_calls,
+            max_argument_bytes: limits.max_argument_bytes,
+        }
+    }
+}
+
+impl Settings {
+    fn parser(&self) -> PyResult<Parser> {
+        let configuration = |error: extract::ConfigError| Error::Configuration(error.to_string());
+        let tools = match &self.tools {
+            Some(definitions) => Some(Tools::from_json(definitions).map_err(configuration)?),
+            None => None,
+        };
+        let options = Options {
+            formats: self.formats.clone(),
+            tools,
+            reasoning_open: self.reasoning_open,
+            calls_in_reasoning: self.calls_in_reasoning,
+            buffer_arguments: self.buffer_arguments,
+            limits: Limits {
+                max_depth: self.max_depth,
+                max_reply_bytes: self.max_reply_bytes,
+                max_calls: self.max_calls,
+                max_argument_bytes: self.max_argument_bytes,
+            },
+            ..Options::default()
+        };
+        Ok(Parser::new(options).map_err(configuration)?)
+    }
+}
+
+/// Parses replies. Immutable, reusable, and safe to share between threads.
+///
+/// Args:
+///     formats: Labels of the formats to look for (`turnwarden.formats()` lists them); all by
+///         default. On untrusted text, pinning is better than detection.
+///     tools: The tools that the model was given: OpenAI, Anthropic or MCP definitions, as
+///         mappings or SDK objects. Names then make calls of JSON that would otherwise be text,
+///         and argument values are brought to their declared types where that loses nothing.
+///     reasoning_open: Whether the prompt's template already opened a reasoning block, so that the
+///         reply begins inside it.
+///     calls_in_reasoning: Whether calls drafted in reasoning count as calls.
+///     buffer_arguments: While streaming, whether argument deltas come once the arguments are
+///         complete (True), or value by value.
+///     max_depth: Levels of nesting that arguments may have.
+///     max_reply_bytes: Bytes of a reply that are read.
+///     max_calls: Calls of one reply.
+///     max_argument_bytes: Bytes of the arguments of one call.
+///
+/// What goes over a limit becomes a fault; what came before is kept.
+///
+/// Raises:
+///     ConfigurationError: When a format label is unknown, or a tool definition cannot be read.
+///
+/// Example:
+///     >>> parser = turnwarden.ResponseParser(formats=["hermes"])
+///     >>> parser.parse('<tool_call>{"name": "ping", "arguments": {}}</tool_call>').tool_calls[0].name
+///     'ping'
+#[pyclass(frozen, module = "turnwarden", name = "ResponseParser")]
+pub(crate) struct PyResponseParser {
+    parser: Parser,
+    settings: Settings,
+}
+
+impl PyResponseParser {
+    fn from_settings(settings: Settings) -> PyResult<Self> {
+        Ok(Self {
+            parser: settings.parser()?,
+            settings,
+        })
+    }
+}
+
+#[pymethods]
+impl PyResponseParser {
+    #[new]
+    #[pyo3(signature = (
+        formats=None, tools=None, *, reasoning_open=false, calls_in_reasoning=false,
+        buffer_arguments=true, max_depth=None, max_reply_bytes=None, max_calls=None,
+        max_argument_bytes=None,
+    ))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the options of a parser, all keywords"
+    )]
+    #[expect(
+        clippy::fn_params_excessive_bools,
+        reason = "keyword options of Python"
+    )]
+    fn new(
+        formats: Option<&Bound<'_, PyAny>>,
+        tools: Option<&Bound<'_, PyAny>>,
+        reasoning_open: bool,
+        calls_in_reasoning: bool,
+        buffer_arguments: bool,
+        max_depth: Option<usize>,
+        max_reply_bytes: Option<usize>,
+        max_calls: Option<usize>,
+        max_argument_bytes: Option<usize>,
+    ) -> PyResult<Self> {
+        let defaults = Settings::default();
+        Self::from_settings(Settings {
+            formats: formats.map(read_labels).transpose()?,
+            tools: tools.map(read_tools).transpose()?,
+            reasoning_open,
+            calls_in_reasoning,
+            buffer_arguments,
+            max_depth: max_depth.unwrap_or(defaults.max_depth),
+            max_reply_bytes: max_reply_bytes.unwrap_or(defaults.max_reply_bytes),
+            max_calls: max_calls.unwrap_or(defaults.max_calls),
+            max_argument_bytes: max_argument_bytes.unwrap_or(defaults.max_argument_bytes),
+        })
+    }
+
+    /// Parse a reply that is there as a whole.
+    ///
+    /// Args:
+    ///     text: The raw text of the model's reply, `str` or UTF-8 `bytes`. Lone surrogates and
+    ///         invalid UTF-8 become U+FFFD, each recorded in `reply.repairs`.
+    ///
+    /// Raises:
+    ///     WrongTypeError: When `text` is neither; no text whatever raises anything.
+    ///
+    /// Cost: linear in the text.
+    fn parse(&self, text: &Bound<'_, PyAny>) -> PyResult<PyReply> {
+        let source = read_text(text, "a reply")?;
+        let data = parse_text(text.py(), &self.parser, source);
+        Ok(PyReply::from_data(data))
+    }
+
+    /// Begin to parse a reply that arrives in chunks.
+    ///
+    /// Example:
+    ///     >>> stream = turnwarden.ResponseParser().stream()
+    ///     >>> stream.feed("Hel"), stream.feed("lo")
+    ///     ([TextDelta('Hel')], [TextDelta('lo')])
+    ///     >>> stream.finish()[-1].reply.text
+    ///     'Hello'
+    fn stream(&self) -> PyResponseStream {
+        PyResponseStream::new(&self.parser)
+    }
+
+    /// Parse chunks as they come, and give the events.
+    ///
+    /// Args:
+    ///     chunks: An iterable of `str` or `bytes`; bytes may be cut inside a character.
+    ///
+    /// Returns:
+    ///     An iterator over events; its `reply` is what was found so far, also when the source of
+    ///     the chunks raises.
+    ///
+    /// Example:
+    ///     >>> for event in turnwarden.ResponseParser().iter(["Hel", "lo"]):
+    ///     ...     print(type(event).__name__)
+    ///     TextDelta
+    ///     TextDelta
+    ///     ReplyFinished
+    #[pyo3(name = "iter")]
+    fn events_of(&self, chunks: &Bound<'_, PyAny>) -> PyResult<PyEventIterator> {
+        PyEventIterator::new(self.stream(), chunks)
+    }
+
+    /// Parse chunks from an asynchronous (or plain) iterable, and give the events.
+    ///
+    /// The asynchronous twin of `iter`, for `async for`.
+    fn aiter<'py>(&self, chunks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        static EVENTS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = chunks.py();
+        let class = EVENTS.import(py, "turnwarden.parsing", "AsyncEvents")?;
+        class.call1((self.stream(), chunks))
+    }
+
+    /// Parse a batch on all cores, without the interpreter lock.
+    ///
+    /// Args:
+    ///     texts: An iterable of replies, each `str` or `bytes`.
+    ///     threads: How many threads at most; as many as there are cores by default.
+    ///
+    /// Returns:
+    ///     The replies, in the order of the texts.
+    #[pyo3(signature = (texts, *, threads=None))]
+    fn parse_many<'py>(
+        &self,
+        texts: &Bound<'py, PyAny>,
+        threads: Option<NonZero<usize>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        parse_batch(&self.parser, texts, threads)
+    }
+
+    /// The labels that the parser is pinned to, or None when it detects the format.
+    #[getter]
+    fn formats<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match &self.settings.formats {
+            Some(formats) => PyTuple::new(py, formats).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether replies begin inside a reasoning block.
+    #[getter]
+    fn reasoning_open(&self) -> bool {
+        self.settings.reasoning_open
+    }
+
+    /// Whether calls drafted in reasoning count.
+    #[getter]
+    fn calls_in_reasoning(&self) -> bool {
+        self.settings.calls_in_reasoning
+    }
+
+    /// Whether argument deltas come once the arguments are complete.
+    #[getter]
+    fn buffer_arguments(&self) -> bool {
+        self.settings.buffer_arguments
+    }
+
+    /// Levels of nesting that arguments may have.
+    #[getter]
+    fn max_depth(&self) -> usize {
+        self.settings.max_depth
+    }
+
+    /// Bytes of a reply that are read.
+    #[getter]
+    fn max_reply_bytes(&self) -> usize {
+        self.settings.max_reply_bytes
+    }
+
+    /// Calls of one reply.
+    #[getter]
+    fn max_calls(&self) -> usize {
+        self.settings.max_calls
+    }
+
+    /// Bytes of the arguments of one call.
+    #[getter]
+    fn max_argument_bytes(&self) -> usize {
+        self.settings.max_argument_bytes
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
+        let other = other.cast::<Self>().ok()?;
+        Some(self.settings == other.get().settings)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.settings.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        let settings = &self.settings;
+        let defaults = Settings::default();
+        let mut options = Vec::new();
+        if let Some(formats) = &settings.formats {
+            let labels: Vec<_> = formats.iter().map(|label| format!("'{label}'")).collect();
+            options.push(format!("formats=[{}]", labels.join(", ")));
+        }
+        if settings.tools.is_some() {
+            options.push("tools=[...]".to_owned());
+        }
+        for (name, value, default) in [
+            ("reasoning_open", settings.reasoning_open, false),
+            ("calls_in_reasoning", settings.calls_in_reasoning, false),
+            ("buffer_arguments", settings.buffer_arguments, true),
+        ] {
+            if value != default {
+                options.push(format!("{name}={}", if value { "True" } else { "False" }));
+            }
+        }
+        for (name, value, default) in [
+            ("max_depth", settings.max_depth, defaults.max_depth),
+            (
+                "max_reply_bytes",
+                settings.max_reply_bytes,
+                defaults.max_reply_bytes,
+            ),
+            ("max_calls", settings.max_calls, defaults.max_calls),
+            (
+                "max_argument_bytes",
+                settings.max_argument_bytes,
+                defaults.max_argument_bytes,
+            ),
+        ] {
+            if value != default {
+                options.push(format!("{name}={value}"));
+            }
+        }
+        format!("ResponseParser({})", options.join(", "))
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyDict>,))> {
+        let settings = &self.settings;
+        let state = PyDict::new(py);
+        state.set_item("formats", settings.formats.as_ref())?;
+        state.set_item("tools", settings.tools.as_ref())?;
+        state.set_item("reasoning_open", settings.reasoning_open)?;
+        state.set_item("calls_in_reasoning", settings.calls_in_reasoning)?;
+        state.set_item("buffer_arguments", settings.buffer_arguments)?;
+        state.set_item("max_depth", settings.max_depth)?;
+        state.set_item("max_reply_bytes", settings.max_reply_bytes)?;
+        state.set_item("max_calls", settings.max_calls)?;
+        state.set_item("max_argument_bytes", settings.max_argument_bytes)?;
+        let restore = py.get_type::<Self>().getattr(intern!(py, "_restore"))?;
+        Ok((restore, (state,)))
+    }
+
+    /// Make a pickled parser again.
+    #[classmethod]
+    fn _restore(_class: &Bound<'_, PyType>, state: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let field = |name: &str| state.as_any().get_item(name);
+        Self::from_settings(Settings {
+            formats: field("formats")?.extract()?,
+            tools: field("tools")?.extract()?,
+            reasoning_open: field("reasoning_open")?.extract()?,
+            calls_in_reasoning: field("calls_in_reasoning")?.extract()?,
+            buffer_arguments: field("buffer_arguments")?.extract()?,
+            max_depth: field("max_depth")?.extract()?,
+            max_reply_bytes: field("max_reply_bytes")?.extract()?,
+            max_calls: field("max_calls")?.extract()?,
+            max_argument_bytes: field("max_argument_bytes")?.extract()?,
+        })
+    }
+}
+
+/// Format labels: an iterable of `str`, but no single `str`.
+fn read_labels(formats: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    const EXPECTED: &str = "an iterable of format labels";
+    if formats.is_instance_of::<PyString>() {
+        return Err(Error::wrong_type("formats", EXPECTED, formats).into());
+    }
+    let Ok(labels) = formats.try_iter() else {
+        return Err(Error::wrong_type("formats", EXPECTED, formats).into());
+    };
+    labels
+        .map(|label| {
+            let label = label?;
+            match label.cast::<PyString>() {
+                Ok(text) => Ok(text.to_cow()?.into_owned()),
+                Err(_) => Err(Error::wrong_type("a format", "a label (str)", &label).into()),
+            }
+        })
+        .collect()
+}
+
+/// Tool definitions as a JSON array.
+fn read_tools(tools: &Bound<'_, PyAny>) -> PyResult<String> {
+    const EXPECTED: &str = "an iterable of tool definitions";
+    if tools.is_instance_of::<PyString>() || tools.is_instance_of::<PyDict>() {
+        return Err(Error::wrong_type("tools", EXPECTED, tools).into());
+    }
+    let Ok(definitions) = tools.try_iter() else {
+        return Err(Error::wrong_type("tools", EXPECTED, tools).into());
+    };
+    let definitions = definitions.collect::<PyResult<Vec<_>>>()?;
+    let list = PyList::new(tools.py(), definitions)?;
+    write_json(list.as_any(), Foreign::Convert)
+}
+
+/// Parse a batch on several threads, detached from the interpreter.
+pub(crate) fn parse_batch<'py>(
+    parser: &Parser,
+    texts: &Bound<'py, PyAny>,
+    threads: Option<NonZero<usize>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let py = texts.py();
+    if texts.is_instance_of::<PyString>() {
+        return Err(Error::wrong_type("texts", "an iterable of replies", texts).into());
+    }
+    let Ok(items) = texts.try_iter() else {
+        return Err(Error::wrong_type("texts", "an iterable of replies", texts).into());
+    };
+    let items = items.collect::<PyResult<Vec<_>>>()?;
+    let sources = items
+        .iter()
+        .map(|item| read_text(item, "a reply"))
+        .collect::<PyResult<Vec<_>>>()?;
+    let threads = threads
+        .or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZero::get);
+    let replies = py.detach(|| {
+        let texts: Vec<&str> = sources.iter().map(Text::as_str).collect();
+        extract::parse_many(parser, &texts, threads)
+    });
+    let shown = replies
+        .into_iter()
+        .zip(sources)
+        .map(|(reply, source)| PyReply::from_data(ReplyData::new(reply, source.into_repairs())));
+    PyList::new(py, shown.collect::<Vec<_>>())
+}

@@ -1,0 +1,107 @@
+//! What a caller may give as text: `str` and UTF-8 `bytes`.
+//!
+//! A reply must never be lost over its encoding: lone surrogates of a `str` and invalid UTF-8 in
+//! `bytes` become U+FFFD, and each such place is recorded as a repair. The usual case borrows the
+//! text from the Python object.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use turnwarden_extract::{Decoder, Repair};
+
+use crate::errors::Error;
+
+/// The text of an argument.
+pub(crate) enum Text<'a> {
+    /// As it stands in the Python object.
+    Borrowed(&'a str),
+    /// Decoded, with what was replaced.
+    Decoded(String, Vec<Repair>),
+}
+
+impl Text<'_> {
+    /// The text itself.
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Text::Borrowed(text) => text,
+            Text::Decoded(text, _) => text,
+        }
+    }
+
+    /// The text itself, owned.
+    pub(crate) fn into_string(self) -> String {
+        match self {
+            Text::Borrowed(text) => text.to_owned(),
+            Text::Decoded(text, _) => text,
+        }
+    }
+
+    /// What was replaced.
+    pub(crate) fn into_repairs(self) -> Vec<Repair> {
+        match self {
+            Text::Borrowed(_) => Vec::new(),
+            Text::Decoded(_, repairs) => repairs,
+        }
+    }
+}
+
+/// Read an argument that must be `str` or `bytes`; `what` names it in the error.
+pub(crate) fn read_text<'a>(value: &'a Bound<'_, PyAny>, what: &'static str) -> PyResult<Text<'a>> {
+    let bytes = match read_valid(value, what)? {
+        Chunk::Valid(text) => return Ok(Text::Borrowed(text)),
+        Chunk::Bytes(bytes) => bytes,
+    };
+    let (mut text, mut repairs) = (String::with_capacity(bytes.as_ref().len()), Vec::new());
+    let mut decoder = Decoder::default();
+    decoder.decode(bytes.as_ref(), &mut text, &mut repairs);
+    decoder.finish(&mut text, &mut repairs);
+    Ok(Text::Decoded(text, repairs))
+}
+
+/// A piece of text before decoding.
+pub(crate) enum Chunk<'a> {
+    /// Text without any doubt.
+    Valid(&'a str),
+    /// UTF-8 that may be cut or invalid, or a `str` with lone surrogates in UTF-8 form.
+    Bytes(Bytes<'a>),
+}
+
+/// Bytes of a Python object, or made from one.
+pub(crate) enum Bytes<'a> {
+    Borrowed(&'a [u8]),
+    Encoded(Vec<u8>),
+}
+
+impl AsRef<[u8]> for Bytes<'_> {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Bytes::Borrowed(bytes) => bytes,
+            Bytes::Encoded(bytes) => bytes,
+        }
+    }
+}
+
+/// Look at an argument that must be `str` or `bytes`, without decoding what needs it.
+pub(crate) fn read_valid<'a>(
+    value: &'a Bound<'_, PyAny>,
+    what: &'static str,
+) -> PyResult<Chunk<'a>> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return match text.to_str() {
+            Ok(text) => Ok(Chunk::Valid(text)),
+            Err(_) => Ok(Chunk::Bytes(Bytes::Encoded(encode_surrogates(text)?))),
+        };
+    }
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        let bytes = bytes.as_bytes();
+        return Ok(
+            core::str::from_utf8(bytes).map_or(Chunk::Bytes(Bytes::Borrowed(bytes)), Chunk::Valid)
+        );
+    }
+    Err(Error::wrong_type(what, "str or bytes", value).into())
+}
+
+#[cold]
+fn encode_surrogates(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
+    let encoded = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
+    Ok(encoded.cast_into::<PyBytes>()?.as_bytes().to_vec())
+}
