@@ -284,7 +284,7 @@ impl Reader {
             );
             if prefix {
                 self.repair(RepairKind::WrapperTranslated, self.bare.start);
-                self.bare = Bare::default();
+                self.bare.question = Question::None;
                 self.state = if self.bare.key {
                     State::Key
                 } else {

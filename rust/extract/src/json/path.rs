@@ -1,13 +1,9 @@
 //! Whether the backslashes of a string are a path's.
 
-/// Where a drive letter with its colon and backslash begins (`C:\`), at the start of a word.
-pub(super) fn drive(body: &str) -> Option<usize> {
-    let bytes = body.as_bytes();
-    if bytes.starts_with(b"\\\\") && bytes.get(2).is_none_or(u8::is_ascii_alphanumeric) {
-        return Some(0);
-    }
-    let found = memchr::memmem::find_iter(bytes, b":\\").find(|&colon| is_drive(bytes, colon));
-    found.map(|colon| colon - 1)
+/// Whether the text begins as the name of a share does: `\\\\server\`.
+pub(super) fn is_share(text: &str) -> bool {
+    let server = text.strip_prefix("\\\\").unwrap_or_default();
+    is_name(server.split('\\').next().unwrap_or_default())
 }
 
 fn is_drive(bytes: &[u8], colon: usize) -> bool {
@@ -49,4 +45,9 @@ pub(super) fn is_relative(body: &str) -> bool {
 
 fn is_name(name: &str) -> bool {
     name.len() >= 2 && name.bytes().all(is_name_byte) && !name.starts_with('.')
+}
+
+/// Whether text that follows the beginning of a relative path may still belong to it.
+pub(super) fn may_go_on(text: &str) -> bool {
+    text.bytes().all(|byte| is_name_byte(byte) || byte == b'\\')
 }

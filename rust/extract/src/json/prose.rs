@@ -298,10 +298,12 @@ impl Reader {
         self.frames.push(Frame {
             shape: Shape::Object,
             open: self.out.rfind('{').unwrap_or(0),
-            filled: again,
+            filled: again && !self.out.ends_with('{'),
             commas: false,
             doubled: false,
             member: None,
+            first_member: self.members.len(),
+            first_valueless: 0,
             implicit: false,
         });
         self.comma = None;
@@ -315,6 +317,7 @@ impl Reader {
         self.document.incomplete |= !complete;
         self.document.mid_line = true;
         self.escaped = false;
+        self.cut = false;
         self.state = State::Around;
         self.last_string = None;
         Flow::Go
@@ -385,6 +388,7 @@ impl Reader {
     fn forget(&mut self) {
         self.out.clear();
         self.members.clear();
+        self.holes.clear();
         self.document = Document {
             error: self.document.error,
             ..Document::default()

@@ -186,6 +186,9 @@ pub(super) struct Frame {
     /// Openers too many that were dropped.
     pub(super) doubled: bool,
     pub(super) member: Option<usize>,
+    /// The members and valueless keys recorded before its own.
+    pub(super) first_member: usize,
+    pub(super) first_valueless: usize,
     /// Whether this is the outer object whose braces are missing.
     pub(super) implicit: bool,
 }
@@ -199,6 +202,8 @@ pub(super) struct Entry {
     key_start: usize,
     key_end: usize,
     offset: usize,
+    /// One past the key in the text.
+    end: usize,
 }
 
 /// Reads one JSON value, or the values of a document, healing as it goes.
@@ -235,6 +240,8 @@ pub struct Reader {
     /// The member of the scalar being read.
     open_member: Option<usize>,
     root_kind: Option<Kind>,
+    /// What the last value was.
+    last_kind: Kind,
     pub(super) text: Text,
     pub(super) bare: Bare,
     pub(super) ahead: Ahead,
@@ -242,6 +249,7 @@ pub struct Reader {
     pub(super) document: Document,
     /// Whether the last value was a string, and where its closing quote stands in the output.
     pub(super) last_string: Option<usize>,
+    last_string_member: Option<usize>,
     /// Whether quotes and white space are escaped once.
     pub(super) escaped: bool,
     /// Openers of parentheses to be taken out of the output at the end.
@@ -284,6 +292,7 @@ impl Reader {
             comma: None,
             open_member: None,
             root_kind: None,
+            last_kind: Kind::Null,
             text: Text::default(),
             bare: Bare::default(),
             ahead: Ahead::new(start),
@@ -293,6 +302,7 @@ impl Reader {
             },
             document: Document::default(),
             last_string: None,
+            last_string_member: None,
             escaped: false,
             holes: Vec::new(),
             cut: false,
@@ -321,6 +331,13 @@ impl Reader {
             let before = self.at;
             let mut flow = self.step(input);
             self.work += self.at.abs_diff(before) + 1;
+            #[cfg(test)]
+            assert!(
+                self.work < 400 * (text.len() + 10),
+                "no progress in state {:?} at {} of {text:?}",
+                self.state,
+                self.at,
+            );
             if last && matches!(flow, Flow::More) {
                 flow = self.end_of_text(input);
             }
@@ -367,23 +384,40 @@ impl Reader {
         if self.options.mode == Mode::Document {
             return 0;
         }
-        let limit = match self.state {
+        let state = match self.state {
+            State::Comment => self.comment.then,
+            state => state,
+        };
+        let limit = match state {
             State::Text | State::Quote => self.text_settled(self.entry.mark),
-            State::Key | State::Next | State::Comment => self.out.len(),
+            State::Key | State::Next => self.out.len(),
             _ => self.entry.mark.min(self.out.len()),
         };
-        let joined = match self.last_string {
-            Some(quote) => quote.min(limit),
-            None => limit,
-        };
-        let set = self.frames.last().map_or(joined, |frame| {
-            if frame.shape == Shape::Parens || !frame.filled {
-                frame.open.min(joined)
-            } else {
-                joined
+        let mut settled = limit;
+        if let Some(quote) = self.last_string {
+            // Another string may be joined to the last one.
+            settled = settled.min(quote);
+        }
+        if let Some(frame) = self.frames.last() {
+            let before_colon = match frame.shape {
+                Shape::Object => !frame.filled || self.entry.key_end <= self.entry.key_start,
+                _ => !frame.filled || self.last_string.is_some() || self.in_string(),
+            };
+            let first = !frame.filled || (!self.entry.filled && before_colon);
+            if first || matches!(state, State::Colon | State::Set) {
+                settled = settled.min(frame.open);
             }
-        });
-        self.holes.first().map_or(set, |&hole| hole.min(set))
+        }
+        let parens = self
+            .frames
+            .iter()
+            .find(|frame| frame.shape == Shape::Parens);
+        if let Some(frame) = parens {
+            settled = settled.min(frame.open);
+        }
+        self.holes
+            .first()
+            .map_or(settled, |&hole| hole.min(settled))
     }
 
     /// What was healed, in the order in which it was decided.
@@ -422,6 +456,12 @@ impl Reader {
     #[must_use]
     pub fn in_string(&self) -> bool {
         matches!(self.state, State::Text | State::Quote)
+    }
+
+    /// Scratch.
+    #[doc(hidden)]
+    pub fn state_name(&self) -> String {
+        format!("{:?} cut {} at {}", self.state, self.cut, self.at)
     }
 
     /// Steps taken and bytes passed so far: what the linearity tests count.
@@ -499,7 +539,7 @@ impl Reader {
         if next.is_none() && !input.last {
             let undecided = matches!(
                 seen.glyph,
-                Glyph::Slash | Glyph::Backslash | Glyph::Dot | Glyph::Quote(Quote::Backtick)
+                Glyph::Slash | Glyph::Backslash | Glyph::Quote(Quote::Backtick)
             );
             if undecided {
                 return Some(Flow::More);
@@ -509,12 +549,12 @@ impl Reader {
             (Glyph::Slash, Some(b'/')) => Some(self.begin_comment(false, 2)),
             (Glyph::Slash, Some(b'*')) => Some(self.begin_comment(true, 2)),
             (Glyph::Hash, _) => Some(self.begin_comment(false, 1)),
-            (Glyph::Dot, _) if seen.length > 1 || next == Some(b'.') => {
-                self.repair(RepairKind::EllipsisDropped, self.at);
-                self.at += seen.length;
-                while bytes.get(self.at) == Some(&b'.') {
-                    self.at += 1;
+            (Glyph::Dot, _) => {
+                let goes_on = self.at > 0 && bytes.get(self.at - 1) == Some(&b'.');
+                if !goes_on {
+                    self.repair(RepairKind::EllipsisDropped, self.at);
                 }
+                self.at += seen.length;
                 Some(Flow::Go)
             }
             (Glyph::Backslash, Some(b'n' | b't' | b'r')) => {
@@ -631,6 +671,9 @@ impl Reader {
         }
         if seen.glyph == Glyph::Dot {
             let next = input.bytes().get(at + 1);
+            if next.is_none() && !input.last {
+                return Flow::More;
+            }
             if next.is_some_and(u8::is_ascii_digit) {
                 return self.begin_bare(at, false);
             }
@@ -651,7 +694,10 @@ impl Reader {
             Glyph::Quote(quote) => self.begin_text(quote, seen.length, input),
             Glyph::Backslash => self.begin_text(Quote::EscapedDouble, 2, input),
             Glyph::CloseBrace | Glyph::CloseBracket | Glyph::CloseParen => {
-                self.missing_value(at);
+                if self.inside() == Some(Shape::Object) {
+                    self.drop_key();
+                }
+                self.state = State::Next;
                 self.close(seen, input)
             }
             Glyph::Comma | Glyph::Semicolon => self.value_comma(seen),
@@ -682,14 +728,6 @@ impl Reader {
             Some(_) => self.take_comma(seen),
             None => Flow::Fail(Error::new(ErrorKind::Unreadable, self.at)),
         }
-    }
-
-    /// Takes back the key whose value does not come.
-    fn missing_value(&mut self, at: usize) {
-        if self.inside() == Some(Shape::Object) {
-            self.drop_key();
-        }
-        let _ = at;
     }
 
     fn drop_key(&mut self) {
@@ -737,6 +775,8 @@ impl Reader {
             commas: false,
             doubled: false,
             member,
+            first_member: self.members.len(),
+            first_valueless: self.valueless.len(),
             implicit: false,
         });
         self.out.push(match shape {
@@ -744,7 +784,7 @@ impl Reader {
             Shape::Array | Shape::Parens => '[',
         });
         self.comma = None;
-        self.last_string = None;
+        self.leave_string();
         self.at += seen.length;
         self.state = match shape {
             Shape::Object => State::Key,
@@ -769,7 +809,7 @@ impl Reader {
         };
         let filled = frame.filled;
         frame.filled = true;
-        frame.commas |= comma.is_some();
+        frame.commas |= filled || comma.is_some();
         self.entry = Entry {
             mark: self.out.len(),
             members: self.members.len(),
@@ -777,6 +817,7 @@ impl Reader {
             key_start: 0,
             key_end: 0,
             offset: at,
+            end: at,
         };
         match (filled, comma) {
             (true, None) => {
@@ -796,11 +837,13 @@ impl Reader {
 
     pub(super) fn key_done(&mut self) {
         self.entry.key_end = self.out.len();
+        self.entry.end = self.at;
         self.state = State::Colon;
     }
 
     pub(super) fn open_member(&mut self, kind: Kind, at: usize) -> Option<usize> {
         let depth = self.frames.len();
+        self.last_kind = kind;
         if depth == 0 {
             self.root_kind = Some(kind);
             return None;
@@ -840,6 +883,13 @@ impl Reader {
     pub(super) fn scalar_done(&mut self) -> Flow {
         let member = self.open_member.take();
         self.close_member(member);
+        if self.last_string.is_some() {
+            // Another string may be joined to it yet.
+            self.last_string_member = member;
+            if let Some(member) = member.and_then(|index| self.members.get_mut(index)) {
+                member.closed = false;
+            }
+        }
         self.value_done()
     }
 
@@ -915,8 +965,17 @@ impl Reader {
         self.last_string.is_some() && self.inside() == Some(Shape::Object)
     }
 
-    fn missing_comma(&mut self) -> Flow {
+    /// What follows shows that the last string is over.
+    pub(super) fn leave_string(&mut self) {
         self.last_string = None;
+        let member = self.last_string_member.take();
+        if let Some(member) = member.and_then(|index| self.members.get_mut(index)) {
+            member.closed = true;
+        }
+    }
+
+    fn missing_comma(&mut self) -> Flow {
+        self.leave_string();
         self.state = match self.inside() {
             Some(Shape::Object) => State::Key,
             _ => State::Value,
@@ -930,7 +989,7 @@ impl Reader {
         } else {
             self.comma = Some(self.at);
         }
-        self.last_string = None;
+        self.leave_string();
         self.at += seen.length;
         self.state = match self.inside() {
             Some(Shape::Object) => State::Key,
@@ -1014,6 +1073,7 @@ impl Reader {
         self.at = first.at;
         self.out.pop();
         self.last_string = None;
+        self.open_member = self.last_string_member.take();
         self.join_text(quote, length)
     }
 
@@ -1063,16 +1123,60 @@ impl Reader {
                 frame.commas = true;
             }
         }
-        self.last_string = None;
+        self.leave_string();
         let Some(frame) = self.frames.pop() else {
             return;
         };
         match frame.shape {
             Shape::Object => self.out.push('}'),
-            Shape::Parens if frame.filled && !frame.commas => self.holes.push(frame.open),
+            Shape::Parens if frame.filled && !frame.commas => {
+                self.holes.push(frame.open);
+                self.close_member(frame.member);
+                self.unwrap_members(&frame);
+                return;
+            }
             Shape::Array | Shape::Parens => self.out.push(']'),
         }
+        self.last_kind = match frame.shape {
+            Shape::Object => Kind::Object,
+            Shape::Array | Shape::Parens => Kind::Array,
+        };
         self.close_member(frame.member);
+    }
+
+    /// The only child of parentheses takes their place among the members.
+    fn unwrap_members(&mut self, frame: &Frame) {
+        let kind = self.last_kind;
+        if self.frames.is_empty() {
+            self.root_kind = Some(kind);
+        }
+        if let Some(member) = frame.member.and_then(|index| self.members.get_mut(index)) {
+            member.kind = kind;
+        }
+        let child = frame.first_member;
+        let depth = self.frames.len() + 1;
+        if self
+            .members
+            .get(child)
+            .is_none_or(|member| member.depth != depth)
+        {
+            return;
+        }
+        self.members.remove(child);
+        let moved = |parent: &mut Option<usize>, depth: &mut usize| {
+            *depth -= 1;
+            *parent = match *parent {
+                Some(index) if index == child => frame.member,
+                Some(index) if index > child => Some(index - 1),
+                other => other,
+            };
+        };
+        for member in self.members.iter_mut().skip(child) {
+            moved(&mut member.parent, &mut member.depth);
+        }
+        for key in self.valueless.iter_mut().skip(frame.first_valueless) {
+            moved(&mut key.parent, &mut key.depth);
+        }
     }
 
     fn step_mismatch(&mut self, input: Input<'_>) -> Flow {
@@ -1186,9 +1290,9 @@ impl Reader {
         if let Some(flow) = self.step_noise(seen, input) {
             return flow;
         }
-        self.note_punctuation(seen, at);
         match seen.glyph {
             Glyph::Colon => {
+                self.note_punctuation(seen, at);
                 self.out.push(':');
                 self.at += seen.length;
                 self.state = State::Value;
@@ -1263,8 +1367,31 @@ impl Reader {
         self.repair(RepairKind::OpenerTranslated, self.entry.offset);
         self.set_kind(member, Kind::Array);
         self.unquote_number(input);
+        self.first_of_set();
         self.state = State::Next;
         Flow::Go
+    }
+
+    /// The key that became an element is a member like any other.
+    fn first_of_set(&mut self) {
+        let Entry {
+            key_start,
+            offset,
+            end,
+            ..
+        } = self.entry;
+        let kind = match self.out.as_bytes().get(key_start) {
+            Some(b'"') => Kind::String,
+            _ => Kind::Number,
+        };
+        if let Some(member) = self.open_member(kind, offset) {
+            if let Some(member) = self.members.get_mut(member) {
+                member.output = key_start..self.out.len();
+                member.text.end = end;
+                member.closed = true;
+            }
+            self.open_member = None;
+        }
     }
 
     /// The first element of a set of numbers was read as a key.

@@ -2,7 +2,7 @@
 //! around says that they end.
 
 use super::ahead::{Input, Tok, quote_at};
-use super::closers::find_closer;
+use super::closers::{Closer, Match, closer_at, find_closer};
 use super::decide::{self, Context, Role, Shape, Verdict};
 use super::glyph::{Glyph, Quote};
 use super::kinds::RepairKind;
@@ -30,8 +30,17 @@ pub(super) struct Text {
     /// The first closer from outside in the body, searched for up to `searched`.
     closer: Option<usize>,
     searched: usize,
-    /// Where the output stops being settled because of it, or of a path.
+    /// Up to where the output surely belongs to the string: what may be a separator or a closer
+    /// may belong to what follows. `fresh` since the last pause, `solid` up to it.
+    fresh: usize,
+    solid: usize,
+    /// Where the output stops being settled because backslashes may be a path's.
     hold: Option<usize>,
+    /// Where a drive letter or a share begins.
+    path: Option<usize>,
+    /// As above, as long as the text holds nothing but names and backslashes up to `named`.
+    relative: Option<usize>,
+    named: usize,
     /// Where the string ends, once that is known from a first reading.
     limit: Option<Limit>,
     /// From where on backslashes are read literally.
@@ -75,7 +84,12 @@ impl Default for Text {
             counted: 0,
             closer: None,
             searched: 0,
+            fresh: 0,
+            solid: 0,
             hold: None,
+            path: None,
+            relative: None,
+            named: 0,
             limit: None,
             literal: None,
             bad_escape: false,
@@ -136,6 +150,8 @@ impl Reader {
             copied: body,
             counted: body,
             searched: body,
+            fresh: self.out.len(),
+            solid: self.out.len(),
             repairs: self.repairs.len(),
             ..Text::default()
         };
@@ -222,7 +238,12 @@ impl Reader {
 
     /// Copies the body up to `to`.
     fn copy(&mut self, input: Input<'_>, to: usize) {
-        self.out.push_str(input.slice(self.text.copied, to));
+        let segment = input.slice(self.text.copied, to);
+        let kept = segment.trim_end_matches(may_be_outside);
+        if !kept.is_empty() {
+            self.text.fresh = self.out.len() + kept.len();
+        }
+        self.out.push_str(segment);
         self.text.copied = to;
     }
 
@@ -230,6 +251,9 @@ impl Reader {
     fn replace(&mut self, input: Input<'_>, length: usize, replacement: &str) {
         self.copy(input, self.at);
         self.out.push_str(replacement);
+        if !matches!(replacement, "\\n" | "\\r" | "\\t" | "") {
+            self.text.fresh = self.out.len();
+        }
         self.at += length;
         self.text.copied = self.at;
     }
@@ -260,6 +284,11 @@ impl Reader {
             && self.text.quotes == 0;
         if value_over {
             return self.close_text(self.at, length, input);
+        }
+        if self.text.limit.is_some() {
+            // The first reading took every quote before the limit as data.
+            self.quote_is_data(length, input);
+            return Flow::Go;
         }
         // Most quotes inside a text stand right before a letter.
         let next = input.bytes().get(self.at + length);
@@ -296,6 +325,7 @@ impl Reader {
             for _ in 0..length {
                 self.out.push_str("\\\"");
             }
+            self.text.fresh = self.out.len();
             self.at += length;
             self.text.copied = self.at;
         } else if self.text.quote == Quote::EscapedDouble {
@@ -343,7 +373,7 @@ impl Reader {
     /// The quote is no end of this string: is it the beginning of what follows one?
     fn step_opening(&mut self, length: usize, input: Input<'_>) -> Flow {
         if let Some(closer) = self.closer_before(self.at, input) {
-            return self.reread(Limit::Cut(closer), input);
+            return self.reread(Limit::Cut(closer));
         }
         if self.text.quotes == 0 {
             if let Some(end) = self.separator_before(input) {
@@ -357,9 +387,9 @@ impl Reader {
                     None => return Flow::More,
                     Some(true) if self.text.role == Role::Key => {
                         let colon = self.colon_in_key(input).unwrap_or(end);
-                        return self.reread(Limit::Cut(colon), input);
+                        return self.reread(Limit::Cut(colon));
                     }
-                    Some(true) => return self.reread(Limit::Cut(end), input),
+                    Some(true) => return self.reread(Limit::Cut(end)),
                     Some(false) => {}
                 }
             }
@@ -408,7 +438,7 @@ impl Reader {
     /// open containers that stand right in front of it.
     fn closer_before(&mut self, to: usize, input: Input<'_>) -> Option<usize> {
         self.search_closer(to, input);
-        let closer = self.text.closer?;
+        let closer = self.text.closer.filter(|&closer| closer < to)?;
         Some(self.own_closers_before(closer, input).unwrap_or_else(|| {
             let body = input.slice(self.text.body, closer);
             self.text.body + body.trim_end().len()
@@ -417,14 +447,9 @@ impl Reader {
 
     fn search_closer(&mut self, to: usize, input: Input<'_>) {
         if self.text.closer.is_none() && !input.closers.is_empty() {
-            let longest = input
-                .closers
-                .iter()
-                .map(|closer| closer.literal.len())
-                .max();
             let from = self.text.searched;
             self.text.closer = find_closer(input.closers, input.bytes(), from, to);
-            let back = to.saturating_sub(longest.unwrap_or(0));
+            let back = to.saturating_sub(longest(input.closers));
             self.text.searched = back.max(from);
         }
     }
@@ -444,14 +469,21 @@ impl Reader {
     }
 
     /// Reads the string again, with its end known.
-    fn reread(&mut self, limit: Limit, _input: Input<'_>) -> Flow {
+    fn reread(&mut self, limit: Limit) -> Flow {
+        self.text.limit = Some(limit);
+        self.restart();
+        Flow::Go
+    }
+
+    fn restart(&mut self) {
         self.out.truncate(self.text.out);
         self.repairs.truncate(self.text.repairs);
-        self.text.limit = Some(limit);
         self.text.copied = self.text.body;
+        self.text.quotes = 0;
+        self.text.nesting = 0;
+        self.text.counted = self.text.body;
         self.at = self.text.body;
         self.state = State::Text;
-        Flow::Go
     }
 
     fn end_at_limit(&mut self, limit: Limit, input: Input<'_>) -> Flow {
@@ -474,7 +506,7 @@ impl Reader {
         let relative = text.bad_escape && text.soft_escape && text.literal.is_none();
         if relative && path::is_relative(input.slice(text.body, at)) {
             self.text.literal = Some(text.body);
-            return self.reread(Limit::Close(at), input);
+            return self.reread(Limit::Close(at));
         }
         self.finish_text(at, length, input)
     }
@@ -508,7 +540,7 @@ impl Reader {
             }
             return Flow::More;
         };
-        self.note_path(input);
+        self.note_path(next, input);
         if self.text.literal.is_some_and(|from| at >= from) {
             return self.literal_backslash(next, input);
         }
@@ -532,18 +564,11 @@ impl Reader {
     /// An escape that JSON does not know stays as written.
     fn bad_escape(&mut self, input: Input<'_>) -> Flow {
         let at = self.at;
-        let first = !self.text.bad_escape;
         self.text.bad_escape = true;
-        if first || self.text.hold.is_some() {
-            let drive = path::drive(input.slice(self.text.body, at + 1));
-            if let Some(drive) = drive.filter(|_| self.text.limit.is_none()) {
-                self.text.literal = Some(self.text.body + drive);
-                self.out.truncate(self.text.out);
-                self.repairs.truncate(self.text.repairs);
-                self.text.copied = self.text.body;
-                self.at = self.text.body;
-                return Flow::Go;
-            }
+        if let Some(drive) = self.path_begins(input) {
+            self.text.literal = Some(drive);
+            self.restart();
+            return Flow::Go;
         }
         let next = input.glyph(at + 1);
         let quote = next.filter(|seen| seen.glyph == Glyph::Quote(self.text.quote));
@@ -571,23 +596,35 @@ impl Reader {
         Flow::Go
     }
 
-    /// Output from a drive letter on is not settled: an invalid escape may still show that the
-    /// backslashes are a path's.
-    fn note_path(&mut self, input: Input<'_>) {
-        if self.text.hold.is_some() {
+    /// Notes where a path may begin. From there on the output is not settled: an escape that JSON
+    /// does not know may still show that the backslashes are a path's.
+    fn note_path(&mut self, next: u8, input: Input<'_>) {
+        let at = self.at;
+        if self.text.path.is_some() || self.text.quote == Quote::EscapedDouble {
             return;
         }
-        let at = self.at;
         let body = input.slice(self.text.body, at + 1);
-        if path::ends_in_drive(body) || (!self.text.soft_escape && path::begins(body)) {
+        if path::ends_in_drive(body) {
             self.copy(input, at);
-            let drive = if path::ends_in_drive(body) {
-                2
-            } else {
-                self.out.len() - self.text.out
-            };
-            self.text.hold = Some(self.out.len().saturating_sub(drive));
+            self.text.path = Some(at - 2);
+            self.text.hold = Some(self.out.len().saturating_sub(2));
+        } else if at == self.text.body {
+            if next == b'\\' {
+                self.text.path = Some(at);
+                self.text.hold = Some(self.text.out);
+            }
+        } else if self.text.named == 0 {
+            self.text.named = at;
+            self.text.relative = path::begins(body).then_some(self.text.out);
         }
+    }
+
+    /// Where the path begins whose backslashes are to be read literally.
+    fn path_begins(&self, input: Input<'_>) -> Option<usize> {
+        let start = self.text.path.filter(|_| self.text.literal.is_none())?;
+        let share = start > self.text.body || path::is_share(input.slice(start, self.at));
+        let drive = input.bytes().get(start) != Some(&b'\\');
+        (drive || share).then_some(start)
     }
 
     fn unicode_escape(&mut self, input: Input<'_>) -> Flow {
@@ -695,7 +732,7 @@ impl Reader {
         }
         self.state = State::Text;
         if let Some(cut) = self.structural_end(end, input) {
-            return self.reread(Limit::Cut(cut), input);
+            return self.reread(Limit::Cut(cut));
         }
         if self.text.role == Role::Key {
             self.repair(RepairKind::KeyDropped, self.text.start);
@@ -736,15 +773,30 @@ impl Reader {
         Some(cut)
     }
 
-    /// Writes what is known of the string before a pause.
+    /// Writes what is known of the string before a pause, and notes how much of it is settled.
     pub(super) fn text_pause(&mut self, input: Input<'_>) {
-        if matches!(self.state, State::Text | State::Quote) {
-            self.copy(input, self.at);
-            self.search_closer(self.at, input);
-            if self.text.closer.is_some() && self.text.hold.is_none() {
-                self.text.hold = Some(self.text.out);
-            }
+        if !matches!(self.state, State::Text | State::Quote) {
+            return;
         }
+        self.copy(input, self.at);
+        self.search_closer(self.at, input);
+        if self.text.closer.is_some() {
+            self.text.hold.get_or_insert(self.text.solid);
+        } else if !self.closer_may_have_begun(input) {
+            self.text.solid = self.text.fresh;
+        }
+        let named = input.slice(self.text.named, self.at);
+        if self.text.relative.is_some() && !path::may_go_on(named) {
+            self.text.relative = None;
+        }
+        self.text.named = self.text.named.max(self.at);
+    }
+
+    fn closer_may_have_begun(&self, input: Input<'_>) -> bool {
+        let longest = longest(input.closers);
+        let from = self.at.saturating_sub(longest).max(self.text.body);
+        (from..self.at)
+            .any(|at| closer_at(input.closers, input.bytes(), at, false) == Match::Partial)
     }
 
     /// How much of the output is settled while a string is being read.
@@ -752,7 +804,12 @@ impl Reader {
         if self.text.role == Role::Key {
             return entry;
         }
-        self.text.hold.unwrap_or(self.out.len())
+        let held = self.text.hold.unwrap_or(self.text.solid);
+        self.text
+            .relative
+            .unwrap_or(held)
+            .min(held)
+            .min(self.text.solid)
     }
 
     /// What follows a bare token's quote, for [`super::bare`].
@@ -773,6 +830,16 @@ impl Reader {
         }
         decide::closing(&mut self.ahead, input, context)
     }
+}
+
+/// Whether a character at the end of what was read may belong to what follows the string.
+fn may_be_outside(character: char) -> bool {
+    matches!(character, ',' | '\u{ff0c}' | '}' | ']' | ')') || character.is_whitespace()
+}
+
+fn longest(closers: &[Closer]) -> usize {
+    let lengths = closers.iter().map(|closer| closer.literal.len());
+    lengths.max().unwrap_or(0)
 }
 
 /// What a `\u` escape is.
