@@ -211,6 +211,21 @@ def test_messages_before_a_line_that_is_cut_off_are_kept(tmp_path):
     assert "cut off" in str(errors[0])
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("container", ["object", "array of objects", "array"])
+def test_messages_before_the_cut_of_a_file_are_kept(tmp_path, indent, container):
+    value = {"object": {"messages": CHAT}, "array of objects": [{"messages": CHAT}], "array": CHAT}
+    text = json.dumps(value[container], indent=indent)
+    for cut in range(text.index("tool_call_id"), len(text) - 1):
+        path = tmp_path / "cut.json"
+        path.write_text(text[:cut])
+        errors: list[TraceError] = []
+        turns = [turn for run in read_runs(path, on_error=errors.append) for turn in run]
+        assert turns[0].calls[0].name == "search"
+        assert len(errors) == 1
+        assert "cut off" in str(errors[0])
+
+
 def test_tokens_times_tools_ids_and_outcome_are_read_where_they_stand(save):
     usage = {"prompt_tokens": 10, "completion_tokens": 2}
     definitions = [{"type": "function", "function": {"name": "search"}}]
@@ -243,6 +258,12 @@ def test_junk_between_messages_is_passed_over(save, junk):
 def test_a_run_that_was_not_read_is_skipped(save):
     path = save([CHAT, CHAT, CHAT])
     assert [run.index for run in read_runs(path)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_a_run_outlives_the_iterator_that_gave_it(save, lines):
+    run = next(read_runs(save(CHAT * 2_000, lines=lines)))
+    assert len(list(run)) == 4_000
 
 
 def test_arrays_of_messages_in_a_row_are_runs_of_their_own(tmp_path):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,7 +71,7 @@ def read_runs(
         >>> from turnwarden.traces import read_runs
         >>> for run in read_runs("examples/runs/healthy.jsonl"):
         ...     print(run.source, sum(1 for turn in run))
-        openai-chat 5
+        openai-chat 8
     """
     try:
         yield from _read(path, on_error, max_value_bytes, progress)
@@ -94,17 +93,17 @@ def _read(
     progress: Callable[[int], None] | None,
 ) -> Iterator[Run]:
     source = Source(path, on_error=on_error, max_value_bytes=max_value_bytes, progress=progress)
-    with closing(source):
-        values = source.values()
-        reader, passed = _find_reader(source, values)
-        if reader is None:
-            if not passed and source.failures:
-                return  # all of it was bad, and reported
-            raise UnknownFormat(source.path, "JSON of no format that has a reader")
-        for run in reader.runs(source, itertools.chain(passed, values)):
-            yield run
-            for _ in run:  # what the caller left is not part of the next run
-                pass
+    values = source.values()
+    reader, passed = _find_reader(source, values)
+    if reader is None:
+        if not passed and source.failures:
+            return  # all of it was bad, and reported
+        raise UnknownFormat(source.path, "JSON of no format that has a reader")
+    for run in reader.runs(source, itertools.chain(passed, values)):
+        yield run
+        for _ in run:  # what the caller left is not part of the next run
+            pass
+    source.close()
 
 
 def _find_reader(source: Source, values: Iterator[Value]) -> tuple[Reader | None, list[Value]]:

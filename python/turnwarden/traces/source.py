@@ -11,11 +11,12 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any, BinaryIO, Final
+from typing import IO, Any, BinaryIO, Final, cast
 
 from turnwarden.traces.model import ErrorHandler, TraceError
 
@@ -27,6 +28,9 @@ _HEAD: Final = 64 * 1024
 _BYTE_ORDER_MARK: Final = codecs.BOM_UTF8
 _JSON_SPACE: Final = b" \t\r\n"
 _DECODER: Final = json.JSONDecoder()
+_CUT_OFF: Final = "the JSON is cut off"
+_RUN_DEPTH: Final = 2  # an array of records, each with its array of messages
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 
 class UnknownFormat(Exception):  # noqa: N818 - an answer, not an error: the file may be fine
@@ -89,6 +93,13 @@ class Source:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+    def __del__(self) -> None:
+        # A run may be read after the iterator that gave it is gone, so the file stays open as
+        # long as anything can read from it.
+        file = getattr(self, "_file", None)
+        if file is not None:
+            file.close()
 
     def fail(self, reason: str, place: str | None = None) -> None:
         """Reports what could not be read, or raises it when nobody listens."""
@@ -171,8 +182,10 @@ class Source:
             try:
                 data = _decode(line)
             except (ValueError, RecursionError) as error:
-                cut_off = not line.endswith(b"\n")
-                self.fail(_explain(error, cut_off=cut_off), f"line {number}")
+                reason = _explain(error, cut_off=not line.endswith(b"\n"))
+                self.fail(reason, f"line {number}")
+                if reason == _CUT_OFF and (rest := _complete_part(line.decode("utf-8", "replace"))):
+                    yield Value(rest, f"line {number}", start)
                 continue
             yield Value(data, f"line {number}", start)
 
@@ -224,7 +237,10 @@ class Source:
                 self.fail(self._too_long(), place)
                 return
             except (ValueError, RecursionError) as error:
-                self.fail(_explain(error, cut_off=window.ended), place)
+                reason = _explain(error, cut_off=window.ended)
+                self.fail(reason, place)
+                if reason == _CUT_OFF and (rest := _complete_part(window.rest())):
+                    yield Value(rest, place, group=group if inside else -1)
                 return
             yield Value(data, place, group=group if inside else -1)
 
@@ -286,6 +302,10 @@ class _Window:
                 if not self._grow(max(held, _CHUNK)):
                     raise
 
+    def rest(self) -> str:
+        """The text that has been read from here on."""
+        return self._text[self._at :]
+
     def _grow(self, count: int) -> bool:
         """Reads more; False at the end of the file."""
         if self.ended:
@@ -343,5 +363,80 @@ def _explain(error: Exception, *, cut_off: bool) -> str:
         return f"no valid JSON ({str(error).splitlines()[0]})"
     at_end = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
     if cut_off and at_end:
-        return "the JSON is cut off"
+        return _CUT_OFF
     return f"no valid JSON ({error.msg} at character {error.pos})"
+
+
+def _complete_part(text: str) -> Any:
+    """What is complete in a JSON text that is cut off; None when nothing is.
+
+    Of an object these are the members before the cut, and of the array that is cut the elements
+    before it: so the messages of a run that was being written are not lost with the last one.
+    """
+    try:
+        return _complete_value(text, _skip(text, 0), 0)
+    except RecursionError:
+        return None
+
+
+def _complete_value(text: str, at: int, depth: int) -> Any:
+    if depth > _RUN_DEPTH:
+        return None
+    if text.startswith("[", at):
+        return _complete_elements(text, at + 1, depth) or None
+    if text.startswith("{", at):
+        return _complete_members(text, at + 1, depth)
+    return None
+
+
+def _complete_elements(text: str, at: int, depth: int) -> list[Any]:
+    elements: list[Any] = []
+    while True:
+        at = _skip(text, at)
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except ValueError:
+            part = _complete_value(text, at, depth + 1)
+            return elements if part is None else [*elements, part]
+        elements.append(value)
+        at = _skip(text, at)
+        if not text.startswith(",", at):
+            return elements
+        at += 1
+
+
+def _complete_members(text: str, at: int, depth: int) -> dict[str, Any] | None:
+    """The members of an object before the cut, when an array is among them."""
+    members: dict[str, Any] = {}
+    while True:
+        try:
+            key, at = _DECODER.raw_decode(text, _skip(text, at))
+        except ValueError:
+            break
+        at = _skip(text, at)
+        if not isinstance(key, str) or not text.startswith(":", at):
+            break
+        at = _skip(text, at + 1)
+        try:
+            members[key], at = _DECODER.raw_decode(text, at)
+        except ValueError:
+            part = _complete_value(text, at, depth + 1)
+            if part is not None:
+                members[key] = part
+            break
+        at = _skip(text, at)
+        if not text.startswith(",", at):
+            break
+        at += 1
+    return members if any(_holds_array(member) for member in members.values()) else None
+
+
+def _holds_array(member: object) -> bool:
+    if isinstance(member, dict):
+        return any(isinstance(inner, list) for inner in cast("dict[str, Any]", member).values())
+    return isinstance(member, list)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
