@@ -672,5 +672,5 @@ def test_the_outputs_in_the_documentation_are_real(command, monkeypatch):
     replayed = command("replay", "examples/runs/looping.jsonl").stdout
     shown = PAGE.split("$ turnwarden replay examples/runs/looping.jsonl\n")[1].split("```")[0]
     facts = re.findall(r"(?m)^turn .*|^  (?:call|WARN|BLOCK|STOP|saves) +[^:]+", shown)
-    assert len(facts) > 10
+    assert len(facts) > 5
     assert all(fact in replayed for fact in facts)
