@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from turnwarden.traces import READERS, TokenUsage, TraceError, UnknownFormat, read_runs
+from turnwarden.traces import READERS, TokenUsage, TraceError, UnknownFormatError, read_runs
 
 
 def load(path: Path) -> list:
@@ -616,7 +616,7 @@ def test_streamed_output_of_the_command_line_is_read(save):
     ],
 )
 def test_other_formats_are_unknown_not_wrong(save, value):
-    with pytest.raises(UnknownFormat):
+    with pytest.raises(UnknownFormatError):
         load(save(value))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from turnwarden import WorkflowGuardConfig
-from turnwarden.traces import TraceError, UnknownFormat, find_files, read_runs, replay, scan
+from turnwarden.traces import TraceError, UnknownFormatError, find_files, read_runs, replay, scan
 
 RUNS = Path(__file__).parent.parent / "examples" / "runs"
 
@@ -203,6 +203,7 @@ def test_the_iteration_limit_is_reported_and_loops_behind_it_are_found(play):
     turns, report = play([*messages, *[asks("f", {}), answers("x")] * 3])
     assert (report.limit_at, report.iteration_limit) == (20, 20)
     assert [turn.number for turn in turns if turn.runs] == list(range(1, 20))
+    assert {str(turn.action) for turn in turns[:-1]} == {"continue"}
     assert report.first_warning.turn == 28
     config = WorkflowGuardConfig(recursion={"hard_limit": 100})
     _, report = play(messages, config=config)
@@ -250,7 +251,7 @@ def test_errors_raise_unless_somebody_listens(tmp_path):
 
 def test_unknown_formats_are_told_to_who_listens(tmp_path):
     (tmp_path / "notes.md").write_text("# Notes")
-    unknown: list[UnknownFormat] = []
+    unknown: list[UnknownFormatError] = []
     assert list(scan([tmp_path], on_unknown=unknown.append)) == []
     assert [Path(found.path).name for found in unknown] == ["notes.md"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from turnwarden.traces import TraceError, UnknownFormat, read_runs
+from turnwarden.traces import TraceError, UnknownFormatError, read_runs
 from turnwarden.traces.source import Source
 
 
@@ -114,7 +114,7 @@ def test_bad_input_is_one_line_that_names_the_file(write, content, reason):
 
 @pytest.mark.parametrize("content", ["hello", "# notes\n", "name = 1\n", "42", "<html>"])
 def test_a_file_that_is_no_json_is_of_an_unknown_format(write, content):
-    with pytest.raises(UnknownFormat):
+    with pytest.raises(UnknownFormatError):
         values(write(content))
 
 

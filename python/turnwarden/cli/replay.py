@@ -60,7 +60,7 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    from turnwarden.traces import UnknownFormat, read_runs, replay
+    from turnwarden.traces import UnknownFormatError, read_runs, replay
 
     config = read_policy(options.policy)
     errors: list[TraceError] = []
@@ -80,8 +80,8 @@ def run(options: argparse.Namespace) -> int:
             screen.close(played.report)
             if options.run is None and next(runs, None) is not None:
                 screen.note("The file holds more runs; --run N shows another one.")
-    except UnknownFormat as unknown:
-        raise CommandError(f"{unknown.path}: unknown format ({unknown.reason})") from unknown
+    except UnknownFormatError as unknown:
+        raise CommandError(str(unknown)) from unknown
     if errors:
         more = f" (and {len(errors) - 1:,} more such places)" if len(errors) > 1 else ""
         raise CommandError(f"{errors[0]}{more}")
@@ -175,8 +175,8 @@ class _Screen:
             parts.append((f"  {turn.tokens.input:,} + {turn.tokens.output:,} tokens", "dim"))
         if turn.syntax is not None:
             parts.append((f"  {clean(turn.syntax)}", "dim"))
-        if not turn.runs:
-            parts.append(("  after the end", "dim"))
+        if turn.ended_by is not None:
+            parts.append((f"  after the end ({turn.ended_by})", "dim"))
         self._console.spans(*parts)
 
     def _prompt(self, turn: ReplayedTurn) -> None:
@@ -191,7 +191,7 @@ class _Screen:
             self._pair("prompt" if at == 0 else "", f"| {clean(line)}", "dim", keep=True)
 
     def _call(self, turn: ReplayedTurn, call: ReplayedCall) -> None:
-        mark = "" if call.allowed or not turn.runs else "  (does not run)"
+        mark = "  (does not run)" if not call.allowed and turn.action != "continue" else ""
         room = self._console.width - len(_INDENT) - width_of(call.name) - len(mark) - 1
         arguments = clean(call.arguments)
         if not self._is_full:

@@ -25,7 +25,7 @@ from turnwarden.cli.console import (
 from turnwarden.cli.policy import add_policy_option, read_policy
 
 if TYPE_CHECKING:
-    from turnwarden.traces import RunReport, TraceError, UnknownFormat
+    from turnwarden.traces import RunReport, TraceError, UnknownFormatError
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage]
 
@@ -124,7 +124,7 @@ class _Notes:
     def __init__(self) -> None:
         self.progress: Progress | None = None
         self.has_errors = False
-        self._unknown: list[UnknownFormat] = []
+        self._unknown: list[UnknownFormatError] = []
         self._in_file: tuple[str, int] = ("", 0)
 
     def error(self, error: TraceError) -> None:
@@ -138,7 +138,7 @@ class _Notes:
         if count < self._MOST_PER_FILE:
             self._say(str(error))
 
-    def unknown(self, unknown: UnknownFormat) -> None:
+    def unknown(self, unknown: UnknownFormatError) -> None:
         """Remembers a file of a format that has no reader."""
         self._unknown.append(unknown)
 

@@ -17,7 +17,7 @@ from turnwarden.traces.replaying import (
     replay,
 )
 from turnwarden.traces.scanning import FoundFile, find_files, scan
-from turnwarden.traces.source import MAX_VALUE_BYTES, UnknownFormat
+from turnwarden.traces.source import MAX_VALUE_BYTES, UnknownFormatError
 
 __all__ = [
     "MAX_VALUE_BYTES",
@@ -37,7 +37,7 @@ __all__ = [
     "TokenUsage",
     "TraceError",
     "Turn",
-    "UnknownFormat",
+    "UnknownFormatError",
     "find_files",
     "read_runs",
     "replay",

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from turnwarden import TurnwardenError
+
 __all__ = [
     "RecordedCall",
     "RecordedResult",
@@ -23,7 +25,7 @@ __all__ = [
 ]
 
 
-class TraceError(ValueError):
+class TraceError(TurnwardenError, ValueError):
     """A recorded run, or a part of one, that could not be read.
 
     Attributes:

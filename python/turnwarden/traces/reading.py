@@ -13,7 +13,7 @@ from typing import Final
 
 from turnwarden.traces import claude_code, mini_swe_agent, openai_chat, swe_agent, tau_bench
 from turnwarden.traces.model import ErrorHandler, Run, TraceError
-from turnwarden.traces.source import MAX_VALUE_BYTES, Source, UnknownFormat, Value
+from turnwarden.traces.source import MAX_VALUE_BYTES, Source, UnknownFormatError, Value
 
 __all__ = ["READERS", "Reader", "read_runs"]
 
@@ -64,7 +64,7 @@ def read_runs(
         progress: Told how many bytes were read, each time some were.
 
     Raises:
-        UnknownFormat: No reader knows the format.
+        UnknownFormatError: No reader knows the format.
         TraceError: The file, or a part of it, cannot be read.
 
     Example:
@@ -98,7 +98,7 @@ def _read(
     if reader is None:
         if not passed and source.failures:
             return  # all of it was bad, and reported
-        raise UnknownFormat(source.path, "JSON of no format that has a reader")
+        raise UnknownFormatError(source.path, "JSON of no format that has a reader")
     for run in reader.runs(source, itertools.chain(passed, values)):
         yield run
         for _ in run:  # what the caller left is not part of the next run

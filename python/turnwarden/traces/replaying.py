@@ -19,6 +19,7 @@ from turnwarden import (
     GuardAction,
     GuardCheckResult,
     RecursionGuard,
+    RecursionGuardConfig,
     Reply,
     ResponseParser,
     ToolCall,
@@ -40,7 +41,10 @@ __all__ = [
 
 # The name under which a reply that was refused before anything ran is put to the guard.
 REFUSED: Final = "_invalid"
-_NO_LIMIT: Final = 1_000_000
+_NO_LIMIT: Final = RecursionGuardConfig(
+    warning_threshold=4_000_000_000, soft_limit=4_000_000_000, hard_limit=4_000_000_000
+)
+_LIMIT_REASON: Final = "recursion.hard_limit"
 _SEVERITY: Final = {
     GuardAction.CONTINUE: 0,
     GuardAction.WARN: 1,
@@ -93,7 +97,8 @@ class ReplayedTurn:
         reason: The code of why, such as `loop.exact`; None when there was nothing to say.
         loop: What was seen, when a loop was found.
         message: The guard's warning.
-        runs: Whether the guard would have let the run come this far.
+        ended_by: Why the guard would not have let the run come this far, such as `loop.exact` or
+            `recursion.hard_limit`; None when it would have.
         tokens: What the turn cost, if the file says so.
         characters: Text, arguments and results, in characters.
         timestamp: When the reply came, in seconds, if the file says so.
@@ -113,10 +118,15 @@ class ReplayedTurn:
     reason: str | None
     loop: str | None
     message: str | None
-    runs: bool
+    ended_by: str | None
     tokens: TokenUsage | None
     characters: int
     timestamp: float | None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the guard would have let the run come this far."""
+        return self.ended_by is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,10 +336,10 @@ class Replay:
         self._limits = RecursionGuard(config.recursion)
         self._real = WorkflowGuard(config, clock=self._clock) if prompts else None
         # Without the iteration limit: loops that come behind it are found too.
-        endless = WorkflowGuardConfig(config, recursion={"hard_limit": _NO_LIMIT})
+        endless = WorkflowGuardConfig(config, recursion=_NO_LIMIT)
         self._loops = WorkflowGuard(endless, clock=self._clock)
         self._observer = WorkflowGuard(endless, observe=True, clock=self._clock)
-        self._is_stopped = False
+        self._stop_reason: str | None = None
         self._last_calling: int | None = None  # the last turn that made a call
         self.report = RunReport(
             run=run.name,
@@ -356,10 +366,10 @@ class Replay:
     def _play(self, turn: Turn) -> ReplayedTurn:
         self._clock.set(turn.timestamp)
         number = turn.index + 1
-        runs = self._begin(number)
+        ended_by = self._begin(number)
         prompt = self._prompt()
         reply = _read(turn, self._parser)
-        verdict = self._judge(turn, reply) if not self._is_stopped else _after_stop(reply)
+        verdict = self._judge(turn, reply) if self._stop_reason is None else _after_stop(reply)
         played = ReplayedTurn(
             number=number,
             iteration_limit=self.report.iteration_limit,
@@ -387,7 +397,7 @@ class Replay:
             reason=verdict.reason,
             loop=None if verdict.loop is None else verdict.loop.description,
             message=verdict.message,
-            runs=runs,
+            ended_by=ended_by,
             tokens=turn.tokens,
             characters=reply.characters,
             timestamp=turn.timestamp,
@@ -396,18 +406,20 @@ class Replay:
         self._count(played, verdict, reply)
         return played
 
-    def _begin(self, number: int) -> bool:
-        """Starts the turn; whether a guarded agent would have come this far."""
+    def _begin(self, number: int) -> str | None:
+        """Starts the turn; why a guarded agent would not have come this far."""
         iteration = self._limits.increment()
         if not iteration.should_continue and self.report.limit_at is None:
             self.report.limit_at = number
         self._loops.start_iteration()
         self._observer.start_iteration()
-        return not self._is_stopped and self.report.limit_at is None
+        if self._stop_reason is not None:
+            return self._stop_reason
+        return None if self.report.limit_at is None else _LIMIT_REASON
 
     def _prompt(self) -> str | None:
         """What the guard with its limit, as it is set up, would put into the prompt."""
-        if self._real is None or self._is_stopped:
+        if self._real is None or self._stop_reason is not None:
             return None
         if not self._real.start_iteration().allow_continue:
             self._real = None  # the limit has ended the run; loops are still looked for
@@ -418,7 +430,8 @@ class Replay:
         if self._real is not None:
             _put(self._real, reply, turn.tokens)
         verdict = _put(self._loops, reply, turn.tokens)
-        self._is_stopped = verdict.action is GuardAction.STOP
+        if verdict.action is GuardAction.STOP:
+            self._stop_reason = verdict.reason or ""
         return verdict
 
     def _observe(self, number: int, reply: _Reply) -> None:
@@ -588,11 +601,17 @@ def _put(guard: WorkflowGuard, reply: _Reply, tokens: TokenUsage | None) -> _Ver
     loops = [loop for check in checks if (loop := _loop_of(check)) is not None]
     return _Verdict(
         action=gravest.action,
-        reason=gravest.reasons[0] if gravest.reasons else None,
+        reason=_main_reason(gravest.reasons),
         message=gravest.warning_message,
         loop=loops[0] if loops else None,
         allowed=tuple(allowed),
     )
+
+
+def _main_reason(reasons: tuple[str, ...]) -> str | None:
+    """A loop before a limit: it is what can be mended."""
+    loops = [reason for reason in reasons if reason.startswith("loop.")]
+    return next(iter(loops or reasons), None)
 
 
 def _loop_of(check: GuardCheckResult) -> _Loop | None:

@@ -12,7 +12,7 @@ from turnwarden import WorkflowGuardConfig
 from turnwarden.traces.model import ErrorHandler, TraceError
 from turnwarden.traces.reading import read_runs
 from turnwarden.traces.replaying import RunReport, replay
-from turnwarden.traces.source import MAX_VALUE_BYTES, UnknownFormat
+from turnwarden.traces.source import MAX_VALUE_BYTES, UnknownFormatError
 
 __all__ = ["FoundFile", "find_files", "scan"]
 
@@ -109,7 +109,7 @@ def scan(
     *,
     config: WorkflowGuardConfig | None = None,
     on_error: ErrorHandler | None = None,
-    on_unknown: Callable[[UnknownFormat], None] | None = None,
+    on_unknown: Callable[[UnknownFormatError], None] | None = None,
     progress: Callable[[int], None] | None = None,
     max_value_bytes: int = MAX_VALUE_BYTES,
 ) -> Iterator[RunReport]:
@@ -144,7 +144,7 @@ def _scan_file(
     file: FoundFile,
     config: WorkflowGuardConfig | None,
     on_error: ErrorHandler | None,
-    on_unknown: Callable[[UnknownFormat], None] | None,
+    on_unknown: Callable[[UnknownFormatError], None] | None,
     progress: Callable[[int], None] | None,
     max_value_bytes: int,
 ) -> Iterator[RunReport]:
@@ -159,7 +159,7 @@ def _scan_file(
     doubts = None if _should_hold_runs(file) else _Doubts()
     handler = on_error if doubts is None else doubts.add
     has_runs = False
-    unknown: UnknownFormat | None = None
+    unknown: UnknownFormatError | None = None
     try:
         runs = read_runs(
             file.path, on_error=handler, max_value_bytes=max_value_bytes, progress=count
@@ -167,7 +167,7 @@ def _scan_file(
         for run in runs:
             has_runs = True
             yield replay(run, config=config, prompts=False).finish()
-    except UnknownFormat as answer:
+    except UnknownFormatError as answer:
         unknown = answer
     if doubts is not None:
         unknown = unknown or doubts.settle(file, on_error, has_runs=has_runs)
@@ -193,11 +193,11 @@ class _Doubts:
 
     def settle(
         self, file: FoundFile, on_error: ErrorHandler | None, *, has_runs: bool
-    ) -> UnknownFormat | None:
+    ) -> UnknownFormatError | None:
         """Errors in a file with runs are errors; a file without runs is of an unknown format."""
         for error in self._errors:
             if not has_runs and not isinstance(error.__cause__, OSError):
-                return UnknownFormat(file.path, error.reason)
+                return UnknownFormatError(file.path, error.reason)
             if on_error is None:
                 raise error
             on_error(error)

@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, BinaryIO, Final, cast
 
+from turnwarden import TurnwardenError
 from turnwarden.traces.model import ErrorHandler, TraceError
 
-__all__ = ["MAX_VALUE_BYTES", "Source", "UnknownFormat", "Value"]
+__all__ = ["MAX_VALUE_BYTES", "Source", "UnknownFormatError", "Value"]
 
 MAX_VALUE_BYTES: Final = 64 * 1024 * 1024
 _CHUNK: Final = 256 * 1024
@@ -33,13 +34,21 @@ _RUN_DEPTH: Final = 2  # an array of records, each with its array of messages
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 
-class UnknownFormat(Exception):  # noqa: N818 - an answer, not an error: the file may be fine
-    """The file is of no format that has a reader."""
+class UnknownFormatError(TurnwardenError, ValueError):
+    """The file is of no format that has a reader; it may be fine all the same.
+
+    Attributes:
+        path: The file, `-` for standard input.
+        reason: What was found instead.
+    """
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
         super().__init__(path, reason)
+
+    def __str__(self) -> str:
+        return f"{self.path}: unknown format ({self.reason})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +122,7 @@ class Source:
         """The values of the file in order.
 
         Raises:
-            UnknownFormat: The file holds no JSON.
+            UnknownFormatError: The file holds no JSON.
             TraceError: The file is empty, is no text, or a value cannot be read.
         """
         head = self._head()
@@ -149,7 +158,7 @@ class Source:
                 break
         self._file.seek(start + len(head) - len(stripped))
         if stripped[:1] not in (b"{", b"["):
-            raise UnknownFormat(self.path, "no JSON")
+            raise UnknownFormatError(self.path, "no JSON")
         return stripped
 
     def _is_lines(self, head: bytes) -> bool:
