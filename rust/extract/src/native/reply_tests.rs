@@ -232,6 +232,91 @@ fn a_call_in_the_text_counts_when_there_is_none_natively() {
 }
 
 #[test]
+fn a_call_drafted_in_a_reasoning_field_counts_only_when_it_is_to() {
+    let message = json!({
+        "reasoning_content": r#"I could <tool_call>{"name": "f", "arguments": {}}</tool_call>"#,
+        "content": "Done.",
+    });
+    assert_eq!(calls(&whole(&parser(), &message)), [""; 0]);
+    let parser = Parser::new(Options {
+        calls_in_reasoning: true,
+        ..Options::default()
+    })
+    .unwrap();
+    assert_eq!(calls(&whole(&parser, &message)), ["- f {}"]);
+}
+
+#[test]
+fn text_does_not_begin_in_reasoning_when_that_has_a_field_of_its_own() {
+    let parser = Parser::new(Options {
+        reasoning_open: true,
+        ..Options::default()
+    })
+    .unwrap();
+    let reply = whole(
+        &parser,
+        &json!({"reasoning_content": "plan", "content": "Hello"}),
+    );
+    assert_eq!(
+        (reply.text.as_str(), reply.reasoning.as_deref()),
+        ("Hello", Some("plan"))
+    );
+    let reply = whole(
+        &parser,
+        &json!({"role": "assistant", "content": "plan</think>Hello"}),
+    );
+    assert_eq!(
+        (reply.text.as_str(), reply.reasoning.as_deref()),
+        ("Hello", Some("plan"))
+    );
+}
+
+#[test]
+fn reasoning_of_both_kinds_is_joined_in_order() {
+    let (reply, _) = streamed(
+        &parser(),
+        &[
+            json!({"choices": [{"delta": {"reasoning_content": "one "}}]}),
+            json!({"choices": [{"delta": {"content": "<think>two</think>Hi"}}]}),
+            json!({"choices": [{"delta": {"reasoning_content": "three"}}]}),
+        ],
+    );
+    assert_eq!(reply.reasoning.as_deref(), Some("one\ntwo\nthree"));
+    assert_eq!(reply.text, "Hi");
+}
+
+#[test]
+fn declared_types_are_for_argument_strings_and_names() {
+    let tools = crate::Tools::from_json(
+        r#"[{"name": "Search", "input_schema": {"type": "object", "properties": {
+            "limit": {"type": "integer"}, "q": {"type": "string"}}}}]"#,
+    );
+    let parser = Parser::new(Options {
+        tools: Some(tools.unwrap()),
+        ..Options::default()
+    })
+    .unwrap();
+    let call = |id: &str, arguments: Value| json!({"id": id, "function": {"name": "search", "arguments": arguments}});
+    let message = json!({"tool_calls": [
+        call("a", json!(r#"{"limit": "3", "q": "x"}"#)),
+        call("b", json!({"limit": "3"})),
+        call("c", json!(r#"{"limit": "many"}"#)),
+        {"id": "d", "custom": {"name": "search", "input": "free \"text\""}},
+    ]});
+    let reply = whole(&parser, &message);
+    assert_eq!(
+        calls(&reply),
+        [
+            r#"a Search {"limit":3,"q":"x"}"#,
+            r#"b Search {"limit":"3"}"#,
+            r#"c Search {"limit":"many"}"#,
+            r#"d Search {"q":"free \"text\""}"#,
+        ]
+    );
+    assert_eq!(faults(&reply), [FaultKind::TypeMismatch]);
+}
+
+#[test]
 fn a_call_that_arrives_natively_and_in_the_text_counts_once() {
     let text = r#"<tool_call>{"name": "f", "arguments": {"y": 2, "x":1}}</tool_call>"#;
     let native = json!({"id": "a", "index": 0, "function": {"name": "f", "arguments": "{\"x\": 1, \"y\": 2.0}"}});

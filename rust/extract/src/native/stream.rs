@@ -135,6 +135,8 @@ struct Builder {
     text: Option<Stream>,
     text_joint: TextJoint,
     text_events: Vec<Event>,
+    /// Looks for calls in reasoning, where those count.
+    drafts: Option<Stream>,
     reasoning: Option<String>,
     reasoning_joint: ReasoningJoint,
     reasoning_source: ReasoningSource,
@@ -169,6 +171,7 @@ impl Sink for Builder {
             Piece::TextBreak => self.text_joint.break_off(),
             Piece::Reasoning(text) => {
                 let text = self.head(text);
+                self.look_for_drafts(text);
                 self.reason(text, ReasoningSource::Field);
             }
             Piece::ReasoningBreak => self.reasoning_joint.break_off(),
@@ -212,6 +215,7 @@ impl Builder {
             text: None,
             text_joint: TextJoint::default(),
             text_events: Vec::new(),
+            drafts: None,
             reasoning: None,
             reasoning_joint: ReasoningJoint::default(),
             reasoning_source: ReasoningSource::Field,
@@ -297,6 +301,16 @@ impl Builder {
             }
         }
         self.text_events = given;
+    }
+
+    /// Reads reasoning that has a field of its own for calls, when the parser wants those.
+    fn look_for_drafts(&mut self, reasoning: &str) {
+        if !self.parser.options().calls_in_reasoning {
+            return;
+        }
+        let parser = &self.parser;
+        let stream = self.drafts.get_or_insert_with(|| parser.stream_of_answer());
+        stream.feed(reasoning, &mut Vec::new());
     }
 
     fn reason(&mut self, text: &str, source: ReasoningSource) {
@@ -499,11 +513,17 @@ impl Builder {
         });
         self.pass_text_events();
         let mut text = text.unwrap_or_default();
+        let drafts = self.drafts.take().map(|mut stream| {
+            stream.finish(&mut Vec::new());
+            stream.into_reply()
+        });
+        let mut drafts = drafts.unwrap_or_default();
+        drafts.tool_calls.append(&mut text.tool_calls);
         let in_text = TextCalls {
-            complete: std::mem::take(&mut text.tool_calls),
+            complete: drafts.tool_calls,
             incomplete: std::mem::take(&mut text.incomplete_calls),
         };
-        let format = text.format.take();
+        let format = text.format.take().or(drafts.format);
         let mut reply = self.compose(text, dialect);
         if reply.tool_calls.is_empty() && reply.incomplete_calls.is_empty() {
             self.tell_text_calls(&in_text.complete);
