@@ -37,6 +37,8 @@ pub(crate) enum Error {
     Malformed(usize),
     /// `feed` after `finish`.
     StreamFinished,
+    /// A stream was used while it was reading a delta.
+    StreamBusy,
 }
 
 impl From<Error> for PyErr {
@@ -80,6 +82,10 @@ impl Error {
                 .configuration
                 .error(py, format!("no valid JSON at byte {offset}")),
             Self::Repair(error) => classes.repair_error(py, &error),
+            Self::StreamBusy => classes.stream_busy.error(
+                py,
+                "the stream is reading another delta; feed one delta at a time".to_owned(),
+            ),
             Self::StreamFinished => classes.stream_finished.error(
                 py,
                 "the stream is finished; start another one with parser.stream()".to_owned(),
@@ -112,6 +118,7 @@ struct Exceptions {
     configuration: Class,
     json_repair: Class,
     stream_finished: Class,
+    stream_busy: Class,
 }
 
 static EXCEPTIONS: PyOnceLock<Exceptions> = PyOnceLock::new();
@@ -151,6 +158,12 @@ impl Exceptions {
                  kind: Why, a name in snake case such as `number_out_of_range`.\n    \
                  offset: Where, in bytes of the text as UTF-8.\n",
                 &[&base, &value_error],
+            )?,
+            stream_busy: class(
+                py,
+                "StreamBusyError",
+                "A stream was used by another thread, or from inside, while it read a delta.",
+                &[&base, &py.get_type::<PyRuntimeError>()],
             )?,
             stream_finished: class(
                 py,
@@ -195,6 +208,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         &classes.configuration,
         &classes.json_repair,
         &classes.stream_finished,
+        &classes.stream_busy,
     ] {
         let class = class.0.bind(module.py());
         module.add(class.name()?, class)?;

@@ -6,6 +6,7 @@ mod borrowed_walk;
 mod build_info;
 mod errors;
 mod guards;
+mod native;
 mod parsing;
 mod signature;
 mod string_enum;
@@ -23,6 +24,10 @@ mod _core {
         LoopDetector, LoopDetectorConfig, RecursionCheckResult, RecursionGuard,
         RecursionGuardConfig, ToolPolicy, WorkflowGuard, WorkflowGuardConfig,
     };
+    #[pymodule_export]
+    use super::native::functions::parse_message;
+    #[pymodule_export]
+    use super::native::stream::PyMessageStream;
     #[pymodule_export]
     use super::signature::{argument_similarity, call_signature};
 

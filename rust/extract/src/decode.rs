@@ -232,7 +232,7 @@ mod tests {
             let (text, repairs) = decode(&[&bytes]);
             prop_assert_eq!(&text, &String::from_utf8_lossy(&bytes));
             for repair in repairs {
-                prop_assert!(text[repair.offset..].starts_with('\u{FFFD}'));
+                prop_assert!(text[repair.offset..].starts_with(char::REPLACEMENT_CHARACTER));
             }
         }
     }

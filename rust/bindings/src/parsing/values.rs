@@ -473,7 +473,7 @@ fn as_plain_data<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, P
 
 /// The decimal digits of an integer of any size.
 #[cold]
-fn integer_digits(value: &Bound<'_, PyAny>) -> PyResult<String> {
+pub(crate) fn integer_digits(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = value.py();
     let int = py.get_type::<PyInt>();
     let zero = int.call0()?;
@@ -501,7 +501,7 @@ fn integer_digits(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// The text of a `str`, lone surrogates replaced.
-fn string_text(text: &Bound<'_, PyString>) -> PyResult<String> {
+pub(crate) fn string_text(text: &Bound<'_, PyString>) -> PyResult<String> {
     super::text::read_text(text.as_any(), "text").map(super::text::Text::into_string)
 }
 

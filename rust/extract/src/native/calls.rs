@@ -329,8 +329,6 @@ pub(crate) struct Table {
     last: Option<usize>,
     /// Calls that changed since the last [`Table::settle`].
     touched: Vec<usize>,
-    /// Calls that ended since the last [`Table::take_ended`].
-    ended: Vec<usize>,
     /// Bytes of the arguments of all calls.
     bytes: usize,
     limits: WriteLimits,
@@ -347,7 +345,6 @@ impl Table {
             by_id: HashMap::new(),
             last: None,
             touched: Vec::new(),
-            ended: Vec::new(),
             bytes: 0,
             limits,
             max_calls,
@@ -362,11 +359,6 @@ impl Table {
     /// Bytes of the arguments of all calls.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// The calls that ended since the last time.
-    pub(crate) fn take_ended(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.ended)
     }
 
     /// The calls, for good.
@@ -554,7 +546,8 @@ impl Table {
         if origin == Origin::Fragments {
             // Another call began: this one is over when it can be.
             if let Some(last) = self.last {
-                if self.calls.get(last).is_some_and(Call::is_complete) {
+                let progress = self.calls.get(last).map(Call::progress);
+                if matches!(progress, Some(Progress::Complete(_))) {
                     self.end_at(last);
                 }
             }
@@ -605,9 +598,8 @@ impl Table {
     }
 
     fn end_at(&mut self, place: usize) {
-        if let Some(call) = self.calls.get_mut(place).filter(|call| !call.ended) {
+        if let Some(call) = self.calls.get_mut(place) {
             call.ended = true;
-            self.ended.push(place);
         }
     }
 }

@@ -147,6 +147,8 @@ struct Builder {
     by_id: HashMap<String, usize>,
     /// How many calls were announced.
     announced: usize,
+    /// How many calls were completed: they are in order.
+    completed: usize,
     faults: Vec<Fault>,
     events: Vec<Event>,
     /// Bytes of text and reasoning so far.
@@ -223,6 +225,7 @@ impl Builder {
             entries: Vec::new(),
             by_id: HashMap::new(),
             announced: 0,
+            completed: 0,
             faults: Vec::new(),
             events: Vec::new(),
             read: 0,
@@ -356,20 +359,23 @@ impl Builder {
         });
     }
 
-    /// Announces the calls that can be, in order, and completes those that are over.
+    /// Announces the calls that can be, and completes those that are over, each in order.
     fn advance(&mut self) {
-        while self.entries.len() < self.table.calls().len() {
-            if !self.enter(self.entries.len()) {
-                break;
+        loop {
+            while self.completed < self.entries.len() && self.is_over(self.completed) {
+                self.complete(self.completed);
+                self.completed += 1;
+            }
+            let next = self.entries.len();
+            if next >= self.table.calls().len() || !self.enter(next) {
+                return;
             }
         }
-        for place in self.table.take_ended() {
-            let announced = self.entries.get(place);
-            if announced.is_some_and(|entry| entry.made.is_none()) {
-                let made = self.make(place);
-                self.complete(place, made);
-            }
-        }
+    }
+
+    fn is_over(&self, place: usize) -> bool {
+        let call = self.table.calls().get(place);
+        self.finished || call.is_some_and(|call| call.ended)
     }
 
     /// Takes up the next call; false when it is too early for that.
@@ -378,43 +384,34 @@ impl Builder {
             return false;
         };
         let first = call.id.as_ref().and_then(|id| self.by_id.get(id)).copied();
-        if first.is_some_and(|first| !self.is_made(first)) {
-            // Whether it is the same call once more shows when that one is over.
-            return false;
-        }
-        if !call.ended && !self.finished {
-            // Without an id of its own it may still get one.
-            let known = call.name.is_some() && call.id.is_some() && first.is_none();
-            let later = place + 1 < self.table.calls().len();
-            if known && (later || call.progress() != Progress::Blank) {
-                self.announce(place);
-                return true;
-            }
-            return false;
-        }
-        let made = self.make(place);
         if let Some(first) = first {
+            // Whether it is the same call once more shows when both are over.
+            if !self.is_over(place) || self.completed < place {
+                return false;
+            }
             let known = self
                 .entries
                 .get(first)
                 .and_then(|entry| entry.made.as_ref());
+            let made = self.make(place);
             if known.is_some_and(|known| same_call(known, &made)) {
                 self.entries.push(Entry {
                     made: Some(Made::default()),
                     ..Entry::default()
                 });
+                self.completed = place + 1;
                 return true;
+            }
+        } else if !self.is_over(place) {
+            // Without an id it may still get one.
+            let known = call.name.is_some() && call.id.is_some();
+            let later = place + 1 < self.table.calls().len();
+            if !known || !later && call.progress() == Progress::Blank {
+                return false;
             }
         }
         self.announce(place);
-        self.complete(place, made);
         true
-    }
-
-    fn is_made(&self, place: usize) -> bool {
-        self.entries
-            .get(place)
-            .is_some_and(|entry| entry.made.is_some())
     }
 
     /// Tells that a call has begun. One without a name is not told of: it will be a fault.
@@ -463,7 +460,8 @@ impl Builder {
     }
 
     /// Tells what became of a call that was announced.
-    fn complete(&mut self, place: usize, mut made: Made) {
+    fn complete(&mut self, place: usize) {
+        let mut made = self.make(place);
         let Some(entry) = self.entries.get_mut(place) else {
             return;
         };
@@ -492,21 +490,8 @@ impl Builder {
 
     /// Ends the message.
     fn finish(&mut self, dialect: Option<Dialect>) {
-        self.advance();
         self.finished = true;
-        // What is still open is over now, in order.
-        for place in 0..self.table.calls().len() {
-            match self.entries.get(place) {
-                Some(entry) if entry.made.is_some() => {}
-                Some(_) => {
-                    let made = self.make(place);
-                    self.complete(place, made);
-                }
-                None => {
-                    self.enter(place);
-                }
-            }
-        }
+        self.advance();
         let text = self.text.take().map(|mut stream| {
             stream.finish(&mut self.text_events);
             stream.into_reply()
