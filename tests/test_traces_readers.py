@@ -115,6 +115,13 @@ def test_parallel_calls_in_messages_of_their_own_are_one_turn(save):
     assert len(turn.results) == 2
 
 
+def test_a_very_wide_turn_is_read_in_linear_time(save):
+    ids = [str(number) for number in range(20_000)]
+    calls = [call(id=name) for name in ids]
+    _, (turn,) = only(save([assistant(*calls), *(tool(name, name) for name in reversed(ids))]))
+    assert len(turn.results) == len(turn.calls) == 20_000
+
+
 def test_replies_in_a_row_without_results_stay_turns_of_their_own(save):
     _, turns = only(save([assistant(call(id=f"c{number}")) for number in range(100)]))
     assert [turn.index for turn in turns] == list(range(100))

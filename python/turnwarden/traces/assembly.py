@@ -8,6 +8,7 @@ bounded number of turns held at a time.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -83,23 +84,35 @@ class _OpenTurn:
     key: str | None
     results: list[RecordedResult] = field(default_factory=_no_results)
     feedback: str | None = None
+    unanswered: Counter[str | None] = field(default_factory=Counter[str | None])
 
-    def waits_for(self, call_id: str | None) -> bool:
-        """Whether a call with this id has no answer yet."""
-        asked = sum(call.id == call_id for call in self.calls or ())
-        return asked > sum(result.call_id == call_id for result in self.results)
+    def __post_init__(self) -> None:
+        self.unanswered.update(call.id for call in self.calls or ())
+
+    def add_result(self, result: RecordedResult) -> None:
+        """Takes in an answer."""
+        self.results.append(result)
+        self.unanswered[result.call_id] -= 1
 
     def join(self, other: Reply | _OpenTurn) -> None:
         """Takes in a later part of the same reply."""
         if other.text and other.text != self.text:
             self.text = f"{self.text}\n{other.text}" if self.text else other.text
-        for call in other.calls or ():
-            self.calls = self.calls or []
-            # Logs of streams repeat a message as it grows.
-            if call.id is None or call not in self.calls:
-                self.calls.append(call)
+        self._add_calls(other.calls or ())
         self.syntax = self.syntax or other.syntax
         self.tokens = other.tokens or self.tokens
+
+    def _add_calls(self, calls: Iterable[RecordedCall]) -> None:
+        known: dict[str | None, list[RecordedCall]] = {}
+        for call in self.calls or ():
+            known.setdefault(call.id, []).append(call)
+        for call in calls:
+            # Logs of streams repeat a message as it grows.
+            if call.id is not None and call in known.get(call.id, ()):
+                continue
+            self.calls = self.calls or []
+            self.calls.append(call)
+            self.unanswered[call.id] += 1
 
     def close(self, index: int) -> Turn:
         return Turn(
@@ -166,16 +179,16 @@ def _answer(pending: list[_OpenTurn], result: RecordedResult) -> None:
         return
     if result.call_id is not None:
         for at in range(len(pending) - 1, -1, -1):
-            if pending[at].waits_for(result.call_id):
+            if pending[at].unanswered[result.call_id] > 0:
                 for later in pending[at + 1 :]:
                     pending[at].join(later)
                 del pending[at + 1 :]
-                pending[at].results.append(result)
+                pending[at].add_result(result)
                 return
     last = pending[-1]
     if last.calls is None or len(last.results) < len(last.calls):
         # The file names another id, or none: answers come in the order of the calls.
-        last.results.append(RecordedResult(result.content, None, result.is_error, result.timestamp))
+        last.add_result(RecordedResult(result.content, None, result.is_error, result.timestamp))
 
 
 def _speak(turn: _OpenTurn, feedback: Feedback) -> None:

@@ -127,31 +127,25 @@ def _result_of(message: Mapping[str, Any]) -> RecordedResult:
 
 def tokens_of(message: Mapping[str, Any]) -> TokenUsage | None:
     """What the message says that it cost, in the places where programs write that."""
-    response = as_mapping(as_mapping(message.get("extra")).get("response"))
-    metadata = as_mapping(message.get("response_metadata"))
-    for usage in (
-        message.get("usage"),
-        response.get("usage"),
-        message.get("usage_metadata"),
-        metadata.get("token_usage"),
-    ):
-        tokens = usage_of(usage)
-        if tokens is not None:
-            return tokens
-    return None
+    places = [message.get("usage"), message.get("usage_metadata")]
+    if "extra" in message:
+        places.append(_response_of(message).get("usage"))
+    if "response_metadata" in message:
+        places.append(as_mapping(message["response_metadata"]).get("token_usage"))
+    tokens = (usage_of(usage) for usage in places if usage is not None)
+    return next((usage for usage in tokens if usage is not None), None)
 
 
 def timestamp_of(message: Mapping[str, Any]) -> float | None:
     """When the message was written."""
-    extra = as_mapping(message.get("extra"))
-    for value in (
-        message.get("timestamp"),
-        message.get("created_at"),
-        message.get("created"),
-        extra.get("timestamp"),
-        as_mapping(extra.get("response")).get("created"),
-    ):
-        time = seconds(value)
-        if time is not None:
-            return time
-    return None
+    places = [message.get("timestamp"), message.get("created_at"), message.get("created")]
+    if "extra" in message:
+        places.append(as_mapping(message["extra"]).get("timestamp"))
+        places.append(_response_of(message).get("created"))
+    times = (seconds(time) for time in places if time is not None)
+    return next((time for time in times if time is not None), None)
+
+
+def _response_of(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The answer of the API that some programs keep beside the message."""
+    return as_mapping(as_mapping(message.get("extra")).get("response"))

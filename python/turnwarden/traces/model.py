@@ -151,7 +151,10 @@ class Run:
     @property
     def name(self) -> str:
         """The id, or the file's name and the index where there is no id."""
-        return self.id if self.id is not None else f"{Path(self.path).name}#{self.index}"
+        if self.id is not None:
+            return self.id
+        file = "stdin" if self.path == "-" else Path(self.path).name
+        return f"{file}#{self.index}"
 
     def turns(self) -> Iterator[Turn]:
         """The turns that have not been read yet, read on demand.

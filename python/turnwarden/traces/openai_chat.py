@@ -61,7 +61,8 @@ def _run_of_messages(
     def messages() -> Iterator[Any]:
         yield first.data
         for value in values:
-            if value.group != first.group or _messages(value.data) is not None:
+            is_other = not is_message(value.data) and _messages(value.data) is not None
+            if is_other or value.group != first.group:
                 waiting.append(value)
                 return
             yield value.data

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -740,11 +740,18 @@ def _pair(calls: list[tuple[str | None, ToolCall]], turn: Turn) -> tuple[_Asked,
     if len(contents) == 1 < len(calls) and ids[0] is None:
         contents = _split(contents[0], len(calls))
         ids = [None] * len(contents)
+    named: dict[str | None, deque[int]] = {}
+    for at, (call_id, _) in enumerate(calls):
+        named.setdefault(call_id, deque()).append(at)
+    in_order = iter(range(len(calls)))
     for content, wanted in zip(contents, ids, strict=True):
-        waiting = [at for at, answer in enumerate(answers) if answer is None]
-        named = [at for at in waiting if wanted is not None and calls[at][0] == wanted]
-        if named or (waiting and wanted is None):
-            answers[(named or waiting)[0]] = content
+        if wanted is not None:
+            places = named.get(wanted)
+            at = places.popleft() if places else None
+        else:
+            at = next((place for place in in_order if answers[place] is None), None)
+        if at is not None:
+            answers[at] = content
     distinct = _with_distinct_ids([call for _, call in calls])
     return tuple(_Asked(call, answer) for call, answer in zip(distinct, answers, strict=True))
 

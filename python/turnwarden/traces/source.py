@@ -369,7 +369,7 @@ def _explain(error: Exception, *, cut_off: bool) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if not isinstance(error, json.JSONDecodeError):
-        return f"no valid JSON ({str(error).splitlines()[0]})"
+        return "no valid JSON (a number of too many digits)"
     at_end = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
     if cut_off and at_end:
         return _CUT_OFF
