@@ -160,7 +160,8 @@ pub struct LoopDetectorConfig {
     pub coverage_threshold: u32,
     /// Different reads in a row that bring nothing, or all the same.
     pub lookup_threshold: u32,
-    /// Turns that errors and scattered repeats look back.
+    /// Turns that errors, scattered repeats and lookups look back (more if one of their thresholds
+    /// needs more).
     pub memory_turns: u32,
     /// Whether calls are compared with their results; by default from the first result on.
     pub compare_results: Option<bool>,
@@ -209,26 +210,49 @@ impl LoopDetectorConfig {
             check((least..=most).contains(&value), field, value, &allowed)
         };
         between("window_size", self.window_size, 1, MOST_TURNS)?;
-        for (field, value) in [
-            ("repeat_threshold", self.repeat_threshold),
-            ("poll_threshold", self.poll_threshold),
-            ("error_streak", self.error_streak),
-            ("unknown_tool_streak", self.unknown_tool_streak),
-            ("scatter_threshold", self.scatter_threshold),
-            ("coverage_threshold", self.coverage_threshold),
-            ("lookup_threshold", self.lookup_threshold),
-            ("pattern_laps", self.pattern_laps.unwrap_or(2)),
+        for (field, value, most) in [
+            ("repeat_threshold", self.repeat_threshold, MOST_TURNS),
+            ("poll_threshold", self.poll_threshold, MOST_TURNS),
+            ("pattern_laps", self.pattern_laps.unwrap_or(2), MOST_TURNS),
+            ("max_period", self.max_period, LONGEST_PERIOD),
+            ("error_streak", self.error_streak, LONGEST_MEMORY),
+            (
+                "unknown_tool_streak",
+                self.unknown_tool_streak,
+                LONGEST_MEMORY,
+            ),
+            ("scatter_threshold", self.scatter_threshold, LONGEST_MEMORY),
+            (
+                "coverage_threshold",
+                self.coverage_threshold,
+                LONGEST_MEMORY,
+            ),
+            ("lookup_threshold", self.lookup_threshold, LONGEST_MEMORY),
+            ("memory_turns", self.memory_turns, LONGEST_MEMORY),
         ] {
-            between(field, value, 2, MOST_TURNS)?;
+            between(field, value, 2, most)?;
         }
-        between("max_period", self.max_period, 2, LONGEST_PERIOD)?;
-        between("memory_turns", self.memory_turns, 2, LONGEST_MEMORY)?;
         check(
             (0.0..=1.0).contains(&self.similarity_threshold),
             "similarity_threshold",
             self.similarity_threshold,
             "a number from 0 to 1",
         )
+    }
+}
+
+impl LoopDetectorConfig {
+    /// Turns that a detector remembers: none of its rules looks back further.
+    #[must_use]
+    pub fn remembered_turns(&self) -> u32 {
+        [
+            self.error_streak,
+            self.unknown_tool_streak,
+            self.scatter_threshold,
+            self.lookup_threshold,
+        ]
+        .into_iter()
+        .fold(self.memory_turns, u32::max)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use turnwarden_periodicity::Periods;
 use turnwarden_signature::{Signature, Value};
-use turnwarden_similarity::{Cursors, Sketch};
+use turnwarden_similarity::Sketch;
 
 use crate::answer::Answer;
 use crate::config::LoopDetectorConfig;
@@ -16,12 +16,13 @@ use crate::coverage::Coverage;
 use crate::finding::{Finding, Rule};
 use crate::history::{CallRecord, Flags, History, MOST_CALLS_OF_A_TURN};
 use crate::kind::ToolKind;
+use crate::similar::{Form, Likeness, SimilarRun};
 use crate::tool::{Tool, Tools};
 
 mod rules;
 
-/// How many turns back a result may come and still be taken up by the periods.
-const REVISABLE_TURNS: usize = 3;
+/// Results of so many last turns may still come, and are taken up by every rule.
+const REVISABLE_TURNS: u32 = 4;
 /// Writes that are remembered, to tell a new one from the same again.
 const MOST_WRITES: usize = 256;
 /// Call ids that wait for their results.
@@ -65,47 +66,16 @@ impl NewCall<'_> {
         }
     }
 
-    fn sketch(&self, tool: &Tool) -> Sketch {
+    fn form(&self, tool: &Tool) -> Form {
         let arguments = match self.compared {
             Compared::By(key) => key,
             Compared::ByArguments | Compared::Never => self.arguments,
         };
         if tool.reduces_arguments() {
-            return Sketch::of_some(arguments, |argument| tool.counts(argument));
+            let sketch = Sketch::of_some(arguments, |argument| tool.counts(argument));
+            return Form::Sketched(sketch);
         }
-        Sketch::of(arguments)
-    }
-}
-
-/// Calls of one tool in a row, each similar to the one before.
-#[derive(Clone, Debug, Default)]
-struct SimilarRun {
-    last: Option<(Arc<Tool>, Signature, Sketch)>,
-    length: u32,
-    cursors: Cursors,
-}
-
-impl SimilarRun {
-    /// Takes up the next call; returns whether it is similar to the last one.
-    fn follow(&mut self, call: &CallRecord, sketch: Sketch, threshold: f64) -> bool {
-        let is_similar = match &self.last {
-            Some((tool, signature, before)) if *tool == call.tool => {
-                *signature == call.signature || before.similarity(&sketch) >= threshold
-            }
-            _ => false,
-        };
-        match &self.last {
-            Some((_, _, before)) if is_similar => {
-                self.cursors.advance(before, &sketch);
-                self.length = self.length.saturating_add(1);
-            }
-            _ => {
-                self.cursors.clear();
-                self.length = 1;
-            }
-        }
-        self.last = Some((Arc::clone(&call.tool), call.signature, sketch));
-        is_similar
+        Form::of(arguments)
     }
 }
 
@@ -169,7 +139,7 @@ impl LoopDetector {
             turn_is_open: false,
             turn_calls: 0,
             turn_rest: 0,
-            periods: Periods::new(max_period, REVISABLE_TURNS + 1),
+            periods: Periods::new(max_period, REVISABLE_TURNS as usize),
             results_seen: false,
             writes: Vec::new(),
             next_write: 0,
@@ -245,7 +215,7 @@ impl LoopDetector {
     }
 
     fn oldest_remembered_turn(&self) -> u32 {
-        (self.turn + 1).saturating_sub(self.settings.config.memory_turns)
+        (self.turn + 1).saturating_sub(self.settings.config.remembered_turns())
     }
 
     // Recording.
@@ -281,19 +251,18 @@ impl LoopDetector {
             reply: self.reply,
             flags: Flags::of_kind(kind).with_shell(shell),
         };
-        let followed = judged && self.turn_calls < MOST_CALLS_OF_A_TURN;
         if judged {
             self.turn_calls += 1;
-        }
-        if followed {
-            call.flags = call.flags.with_judged(true);
-            self.watch(&mut call, &new);
-        } else if judged {
-            self.turn_rest = self.turn_rest.wrapping_add(signature.to_u128());
+            if self.turn_calls <= MOST_CALLS_OF_A_TURN {
+                call.flags = call.flags.with_judged(true);
+                self.watch(&mut call, &new);
+            } else {
+                self.turn_rest = self.turn_rest.wrapping_add(signature.to_u128());
+            }
         }
         self.remember(call, new);
         if judged {
-            self.revise_turn(self.turn);
+            self.settle_new_call();
         }
         Some((tool, signature))
     }
@@ -306,7 +275,46 @@ impl LoopDetector {
         self.turn += 1;
         self.turn_calls = 0;
         self.turn_rest = 0;
-        self.periods.push(0);
+    }
+
+    /// Brings counts up to date with the call that was just recorded.
+    fn settle_new_call(&mut self) {
+        if self.turn_calls > 1 {
+            self.revise_turn(self.turn);
+        } else if let Some(call) = self.history.calls.back() {
+            self.periods.push(call.signature.to_u128());
+        }
+        if !self.compares_results() {
+            self.settle_similar();
+        }
+    }
+
+    /// Compares neighbouring calls that were not compared yet.
+    fn settle_similar(&mut self) {
+        if self.similar.open.len() < 2 {
+            return;
+        }
+        let with_results = self.compares_results();
+        let history = &self.history;
+        let oldest = (self.turn + 1).saturating_sub(REVISABLE_TURNS);
+        let may_still_come = |call: &CallRecord| !call.flags.done() && call.turn >= oldest;
+        let threshold = self.settings.config.similarity_threshold;
+        let similar = self.similar.settle(threshold, |earlier, number| {
+            match (history.get(earlier), history.get(number)) {
+                (Some(before), Some(after))
+                    if with_results && (may_still_come(before) || may_still_come(after)) =>
+                {
+                    Likeness::Waits
+                }
+                (Some(before), Some(after)) => likeness(before, after, with_results),
+                _ => Likeness::Ruled(false),
+            }
+        });
+        for number in similar {
+            if let Some(call) = self.history.get_mut(number) {
+                call.flags = call.flags.with_similar(true);
+            }
+        }
     }
 
     /// Marks what the rules need to know about a new call.
@@ -322,9 +330,13 @@ impl LoopDetector {
             self.remember_write(call);
         }
         self.coverage.read(call.flags.kind(), new.arguments);
-        let threshold = self.settings.config.similarity_threshold;
-        let is_similar = self.similar.follow(call, new.sketch(&call.tool), threshold);
-        call.flags = call.flags.with_similar(is_similar);
+        let number = self.history.total;
+        // A write is work or a failure, and neither is judged by its arguments.
+        let form = match call.flags.kind() {
+            ToolKind::Write => Form::Never,
+            _ => new.form(&call.tool),
+        };
+        self.similar.push(number, form);
     }
 
     fn remember(&mut self, call: CallRecord, new: NewCall<'_>) {
@@ -387,6 +399,9 @@ impl LoopDetector {
             self.remember_write(&call);
         }
         self.revise_turn(call.turn);
+        if !self.awaits_results() {
+            self.settle_similar();
+        }
         ResultTaken {
             is_judged: true,
             news: self.is_news(number, &call).then_some(call.signature),
@@ -525,6 +540,26 @@ impl LoopDetector {
         }
         Rule::ALL.into_iter().find_map(|rule| self.judge(rule))
     }
+}
+
+/// What two neighbouring calls can be to each other.
+fn likeness(before: &CallRecord, after: &CallRecord, with_results: bool) -> Likeness {
+    let is_work = |call: &CallRecord| {
+        let is_write = call.flags.kind() == ToolKind::Write;
+        if with_results {
+            call.flags.failed() || (is_write && call.flags.done())
+        } else {
+            is_write || call.flags.shell()
+        }
+    };
+    if before.tool != after.tool || !before.same_answer(after) || is_work(before) || is_work(after)
+    {
+        return Likeness::Ruled(false);
+    }
+    if before.signature == after.signature {
+        return Likeness::Ruled(true);
+    }
+    Likeness::Open
 }
 
 fn head(signature: Signature) -> u64 {

@@ -200,6 +200,11 @@ impl History {
         self.total - self.calls.len() as u64
     }
 
+    pub(crate) fn get(&self, number: u64) -> Option<&CallRecord> {
+        let index = number.checked_sub(self.first_number())?;
+        self.calls.get(usize::try_from(index).ok()?)
+    }
+
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut CallRecord> {
         let index = number.checked_sub(self.first_number())?;
         self.calls.get_mut(usize::try_from(index).ok()?)

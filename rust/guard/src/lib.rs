@@ -19,13 +19,15 @@ mod finding;
 mod history;
 mod kind;
 mod ladder;
+mod mask;
 mod message;
 mod recursion;
+mod similar;
 mod text;
 mod tool;
 mod workflow;
 
-pub use answer::{Answer, DURATION_UNITS, VOLATILE_KEYS, mask, masked_hash, text_of_value};
+pub use answer::{Answer, masked_hash};
 pub use config::{
     Budget, ConfigError, Escalation, LONGEST_MEMORY, LONGEST_PERIOD, LoopDetectorConfig,
     MOST_TURNS, RecursionGuardConfig,
@@ -35,6 +37,7 @@ pub use finding::{Finding, LoopType, Rule};
 pub use history::CallRecord;
 pub use kind::{Annotations, KindTables, PROGRAMS, SHELL_TOOLS, ToolKind, VERBS};
 pub use ladder::GuardAction;
+pub use mask::{DURATION_UNITS, VOLATILE_KEYS, mask};
 pub use message::{
     history as history_summary, iteration as iteration_warning, iteration_guidance,
     loop_description, loop_suggestion, loop_warning, status,

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyBaseException, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString, PyTuple};
-use turnwarden_guard::{Answer, Compared, LoopKey, NewCall, text_of_value};
+use turnwarden_guard::{Answer, Compared, LoopKey, NewCall};
 use turnwarden_signature::{Canon, Signature, Value, with_scratch};
 
 use super::config::Settings;
@@ -270,7 +270,8 @@ pub(super) fn read_answer(
         }
         return with_text(Some(error), Answer::of_error);
     }
-    with_text(result, Answer::of_result)
+    let of_value = result.filter(|result| !result.is_none()).and_then(of_value);
+    of_value.unwrap_or_else(|| with_text(result, Answer::of_result))
 }
 
 fn with_text(value: Option<&Bound<'_, PyAny>>, read: impl FnOnce(&str) -> Answer) -> Answer {
@@ -278,18 +279,27 @@ fn with_text(value: Option<&Bound<'_, PyAny>>, read: impl FnOnce(&str) -> Answer
         return read("");
     };
     if let Ok(text) = value.cast::<PyString>() {
-        return read(&text.to_string_lossy());
+        return match text.to_str() {
+            Ok(text) => read(text),
+            Err(_) => read(&text.to_string_lossy()),
+        };
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return read(&String::from_utf8_lossy(bytes.as_bytes()));
     }
-    let mut canon = Canon::default();
-    let py = value.py();
-    let as_text = py.get_type::<PyString>();
-    match write_arguments(value, Some(as_text.as_any()), &mut canon) {
-        Ok(()) => read(&text_of_value(canon.value())),
-        Err(_) => read(&text_of(value)),
+    read(&text_of(value))
+}
+
+/// A result that is a value, canonical; `None` if it is none, or a text.
+fn of_value(result: &Bound<'_, PyAny>) -> Option<Answer> {
+    if result.is_instance_of::<PyString>() || result.is_instance_of::<PyBytes>() {
+        return None;
     }
+    let as_text = result.py().get_type::<PyString>();
+    with_scratch(|canon| {
+        write_arguments(result, Some(as_text.as_any()), canon).ok()?;
+        Some(Answer::of_value(canon.value()))
+    })
 }
 
 fn text_of(value: &Bound<'_, PyAny>) -> String {

@@ -122,19 +122,12 @@ impl LoopDetector {
 
     /// The last calls of the window, newest first, as long as each is similar to the next.
     fn similar_calls(&self) -> Vec<(u64, &CallRecord)> {
-        let with_results = self.compares_results();
         let mut calls: Vec<(u64, &CallRecord)> = Vec::new();
         for (number, call) in self.last_turns(self.settings.config.window_size) {
-            let is_write = call.flags.kind() == ToolKind::Write;
-            let is_work = if with_results {
-                call.flags.failed() || (is_write && call.flags.done())
-            } else {
-                is_write || call.flags.shell()
-            };
             let goes_on = calls
                 .last()
                 .is_none_or(|(_, later)| later.flags.similar() && later.same_answer(call));
-            if is_work || !goes_on {
+            if !goes_on {
                 break;
             }
             calls.push((number, call));
@@ -292,7 +285,8 @@ impl LoopDetector {
 
     /// The last turns as long as each is one finished read that fits, newest first.
     fn single_reads(&self, fits: impl Fn(&CallRecord) -> bool) -> impl Iterator<Item = u64> {
-        let mut calls = self.history.back_to(1).peekable();
+        let oldest = self.oldest_remembered_turn();
+        let mut calls = self.history.back_to(oldest).peekable();
         std::iter::from_fn(move || {
             let (number, call) = calls.next()?;
             let is_single = calls.peek().is_none_or(|(_, next)| next.turn != call.turn);

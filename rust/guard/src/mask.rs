@@ -1,0 +1,631 @@
+//! Finds the parts of a result that change at every call.
+//!
+//! Each such part has a digit in it or is the value of a key, so the text is searched for digits,
+//! colons and equals signs eight bytes at a time, and only what lies around one of them is looked
+//! at. Nothing is copied, and every look around is bounded, so the cost is linear in any text.
+
+/// Keys whose values change at every call. Underscores, hyphens and case do not matter.
+pub const VOLATILE_KEYS: &[&str] = &[
+    "pid",
+    "processid",
+    "duration",
+    "durationms",
+    "elapsed",
+    "elapsedms",
+    "took",
+    "tookms",
+    "ts",
+    "timestamp",
+    "time",
+    "date",
+    "createdat",
+    "updatedat",
+    "sentat",
+    "startedat",
+    "finishedat",
+    "uuid",
+    "messageid",
+    "requestid",
+    "traceid",
+    "spanid",
+    "correlationid",
+    "eventid",
+    "sessionid",
+    "idempotencykey",
+    "nonce",
+    "etag",
+];
+
+/// The keys among them that mean something else in running text, as in `time: noon`.
+const ONLY_WHEN_QUOTED: &[&str] = &[
+    "duration",
+    "elapsed",
+    "took",
+    "ts",
+    "time",
+    "date",
+    "createdat",
+    "updatedat",
+    "sentat",
+    "startedat",
+    "finishedat",
+];
+
+/// What makes a number a duration.
+pub const DURATION_UNITS: &[&str] = &[
+    "ms", "s", "sec", "secs", "second", "seconds", "min", "mins", "minute", "minutes",
+];
+
+const MONTHS: &[&[u8; 3]] = &[
+    b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
+];
+
+const LONGEST_KEY: usize = 24;
+const LONGEST_UNIT: usize = 7;
+/// A value that changes at every call is short; what runs on is a text.
+const LONGEST_VALUE: usize = 128;
+
+/// The text with `*` in place of each volatile part: what is compared, for people.
+///
+/// ```
+/// use turnwarden_guard::mask;
+///
+/// assert_eq!(mask("4 failed in 0.31s"), "4 failed in *");
+/// assert_eq!(mask(r#"{"id": 7, "pid": 4012}"#), r#"{"id": 7, "pid": *}"#);
+/// ```
+#[must_use]
+pub fn mask(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (start, end) in VolatileParts::new(text.as_bytes()) {
+        masked.push_str(text.get(copied..start).unwrap_or_default());
+        masked.push('*');
+        copied = end;
+    }
+    masked.push_str(text.get(copied..).unwrap_or_default());
+    masked
+}
+
+/// Whether the value of this key changes at every call.
+pub(crate) fn is_volatile_key(key: &[u8]) -> bool {
+    is_among(key, VOLATILE_KEYS)
+}
+
+/// Start and end of each volatile part, from left to right.
+#[derive(Clone, Debug)]
+pub(crate) struct VolatileParts<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// End of the last part: no part begins before.
+    done: usize,
+}
+
+impl<'a> VolatileParts<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            done: 0,
+        }
+    }
+}
+
+impl Iterator for VolatileParts<'_> {
+    type Item = (usize, usize);
+
+    fn next(&mut self) -> Option<(usize, usize)> {
+        loop {
+            let at = next_anchor(self.bytes, self.at)?;
+            let part = if is_digit(self.bytes, at) {
+                part_at_digit(self.bytes, at)
+            } else {
+                part_after_delimiter(self.bytes, at)
+            };
+            if let Some((start, end)) = part.filter(|part| part.0 >= self.done) {
+                self.at = end;
+                self.done = end;
+                return Some((start, end));
+            }
+            // What is in the middle of a word is part of no other.
+            self.at = end_of_word(self.bytes, at).max(at + 1);
+        }
+    }
+}
+
+/// The next digit, colon, equals sign, or one of the two signs between them.
+fn next_anchor(bytes: &[u8], from: usize) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * LOW;
+    let mut at = from;
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*chunk);
+        let low_bits = word & !HIGH;
+        // The high bit of each byte: from '0' on, and not beyond '=', and ASCII.
+        let from_zero = low_bits + (0x80 - 0x30) * LOW;
+        let beyond_equals = low_bits + (0x7F - 0x3D) * LOW;
+        let found = from_zero & !beyond_equals & !word & HIGH;
+        if found != 0 {
+            return Some(at + (found.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..)?;
+    let offset = rest.iter().position(|byte| (b'0'..=b'=').contains(byte))?;
+    Some(at + offset)
+}
+
+fn is_digit(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at).is_some_and(u8::is_ascii_digit)
+}
+
+pub(crate) const fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether the byte at this place ends a word that comes before it; the end of the text does.
+pub(crate) fn ends_word(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at).is_none_or(|&byte| !is_word_byte(byte))
+}
+
+fn end_of_word(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let length = rest.iter().take_while(|&&byte| is_word_byte(byte)).count();
+    at + length
+}
+
+/// Where the word begins that goes on at this place, looking back over at most so many bytes.
+fn start_of_word(bytes: &[u8], at: usize, most: usize) -> usize {
+    let before = bytes.get(at.saturating_sub(most)..at).unwrap_or_default();
+    let length = before
+        .iter()
+        .rev()
+        .take_while(|&&byte| is_word_byte(byte))
+        .count();
+    at - length
+}
+
+fn byte_before(bytes: &[u8], at: usize) -> Option<u8> {
+    bytes.get(at.checked_sub(1)?).copied()
+}
+
+fn starts_with(bytes: &[u8], at: usize, prefix: &[u8]) -> bool {
+    bytes.get(at..).is_some_and(|rest| rest.starts_with(prefix))
+}
+
+// Parts with a digit.
+
+fn part_at_digit(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let before = byte_before(bytes, at).unwrap_or(b'\n');
+    if is_word_byte(before) {
+        // Letters before the first digit: of all parts only a uuid begins so.
+        if !before.is_ascii_hexdigit() {
+            return None;
+        }
+        let start = start_of_word(bytes, at, 8);
+        let end = end_of_uuid(bytes, start)?;
+        return ends_word_before(bytes, start).then_some((start, end));
+    }
+    let digits = count_digits(bytes, at);
+    if let Some(end) = end_of_number_part(bytes, at, digits) {
+        return Some((at, end));
+    }
+    match before {
+        b' ' => part_after_space(bytes, at, digits),
+        // The first group of a uuid may be letters alone.
+        b'-' if digits <= 4 => {
+            let start = at.checked_sub(9)?;
+            let end = end_of_uuid(bytes, start)?;
+            ends_word_before(bytes, start).then_some((start, end))
+        }
+        _ => None,
+    }
+}
+
+fn ends_word_before(bytes: &[u8], start: usize) -> bool {
+    byte_before(bytes, start).is_none_or(|byte| !is_word_byte(byte))
+}
+
+/// One past a time stamp, uuid or duration that begins with the digit at `start`.
+fn end_of_number_part(bytes: &[u8], start: usize, digits: usize) -> Option<usize> {
+    let after = start + digits;
+    match bytes.get(after)? {
+        b'-' | b'/' if digits == 4 => end_of_dated_time(bytes, start),
+        b'-' if digits == 8 => end_of_uuid(bytes, start),
+        b'/' | b'-' | b' ' if digits <= 2 => {
+            end_of_day_month_time(bytes, start, after).or_else(|| end_of_duration(bytes, after))
+        }
+        b':' if digits <= 2 => end_of_exact_clock(bytes, start),
+        b'.' | b' ' => end_of_duration(bytes, after),
+        byte if byte.is_ascii_lowercase() => {
+            end_of_duration(bytes, after).or_else(|| end_of_uuid(bytes, start))
+        }
+        b'A'..=b'F' => end_of_uuid(bytes, start),
+        _ => None,
+    }
+}
+
+/// A number that a word before it makes volatile: `pid 42`, `at 0x7f3a2b4c`, `Jan  5 10:20:30`.
+fn part_after_space(bytes: &[u8], at: usize, digits: usize) -> Option<(usize, usize)> {
+    let spaces = 1 + usize::from(byte_before(bytes, at - 1) == Some(b' '));
+    let word_end = at - spaces;
+    // The last letters of `pid`, `at` and the months.
+    let last = byte_before(bytes, word_end)?.to_ascii_lowercase();
+    if !b"dtnbrylgpvc".contains(&last) {
+        return None;
+    }
+    let word_start = start_of_word(bytes, word_end, 4);
+    let word = bytes.get(word_start..word_end)?;
+    if word.eq_ignore_ascii_case(b"pid") {
+        return Some((at, at + digits));
+    }
+    if word == b"at" && starts_with(bytes, at, b"0x") {
+        let address = bytes.get(at + 2..)?;
+        let length = address
+            .iter()
+            .take(17)
+            .take_while(|byte| byte.is_ascii_hexdigit())
+            .count();
+        return (6..=16).contains(&length).then_some((at, at + 2 + length));
+    }
+    let is_date = digits <= 2 && is_month(bytes, word_start) && word.len() == 3;
+    let end = is_date.then(|| end_of_month_time(bytes, at + digits))??;
+    Some((word_start, end))
+}
+
+fn count_digits(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+/// Whether exactly two digits stand here.
+fn two_digits(bytes: &[u8], at: usize) -> bool {
+    is_digit(bytes, at) && is_digit(bytes, at + 1) && !is_digit(bytes, at + 2)
+}
+
+/// `2026-01-05T10:20:30.123Z`, `2026/01/05 10:20`
+fn end_of_dated_time(bytes: &[u8], start: usize) -> Option<usize> {
+    let separator = bytes.get(start + 4)?;
+    let is_date = two_digits(bytes, start + 5)
+        && bytes.get(start + 7) == Some(separator)
+        && two_digits(bytes, start + 8)
+        && matches!(bytes.get(start + 10), Some(b'T' | b't' | b' ' | b'_'));
+    is_date.then(|| end_of_clock(bytes, start + 11)).flatten()
+}
+
+/// `05/Jan/2026:10:20:30 +0000`, `05 Jan 2026 10:20:30 GMT`, `05-Jan-2026 10:20`
+fn end_of_day_month_time(bytes: &[u8], start: usize, after_day: usize) -> Option<usize> {
+    let month = after_day + 1;
+    if !is_month(bytes, month) || start + 2 < after_day {
+        return None;
+    }
+    let year = month + 4;
+    if count_digits(bytes, year) != 4 || !matches!(bytes.get(year + 4), Some(b':' | b' ')) {
+        return None;
+    }
+    end_of_clock(bytes, year + 5)
+}
+
+/// What follows the day in `Jan  5 10:20:30`, `Jan 5, 2026 10:20`.
+fn end_of_month_time(bytes: &[u8], after_day: usize) -> Option<usize> {
+    let mut at = after_day + usize::from(bytes.get(after_day) == Some(&b','));
+    at = skip_spaces(bytes, at);
+    if count_digits(bytes, at) == 4 {
+        at = skip_spaces(bytes, at + 4);
+    }
+    end_of_clock(bytes, at)
+}
+
+fn skip_spaces(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest
+        .iter()
+        .take(3)
+        .take_while(|&&byte| byte == b' ')
+        .count()
+}
+
+fn is_month(bytes: &[u8], at: usize) -> bool {
+    let Some(name) = bytes.get(at..at + 3) else {
+        return false;
+    };
+    ends_word(bytes, at + 3) && MONTHS.iter().any(|month| name.eq_ignore_ascii_case(*month))
+}
+
+/// A time of day with its zone: `10:20`, `10:20:30.123+02:00`
+fn end_of_clock(bytes: &[u8], start: usize) -> Option<usize> {
+    let has_minutes = two_digits(bytes, start)
+        && bytes.get(start + 2) == Some(&b':')
+        && two_digits(bytes, start + 3);
+    if !has_minutes {
+        return None;
+    }
+    let mut at = start + 5;
+    if bytes.get(at) == Some(&b':') && two_digits(bytes, at + 1) {
+        at += 3;
+    }
+    if matches!(bytes.get(at), Some(b'.' | b',')) {
+        let fraction = count_digits(bytes, at + 1);
+        at += if fraction > 0 { fraction + 1 } else { 0 };
+    }
+    Some(end_of_zone(bytes, at))
+}
+
+/// One past `Z`, `+02:00`, ` +0000`, ` GMT` or nothing.
+fn end_of_zone(bytes: &[u8], at: usize) -> usize {
+    if matches!(bytes.get(at), Some(b'Z' | b'z')) {
+        return at + 1;
+    }
+    let named: [&[u8]; 2] = [b" GMT", b" UTC"];
+    if let Some(name) = named.iter().find(|name| starts_with(bytes, at, name)) {
+        return at + name.len();
+    }
+    let sign = at + usize::from(bytes.get(at) == Some(&b' '));
+    if !matches!(bytes.get(sign), Some(b'+' | b'-')) {
+        return at;
+    }
+    match (count_digits(bytes, sign + 1), bytes.get(sign + 3)) {
+        (4, _) => sign + 5,
+        (2, Some(b':')) if two_digits(bytes, sign + 4) => sign + 6,
+        _ => at,
+    }
+}
+
+/// A time of day alone is volatile only where logs write it: with a fraction of a second, or in
+/// brackets. `06:00:00` may be when a train leaves.
+fn end_of_exact_clock(bytes: &[u8], start: usize) -> Option<usize> {
+    let end = end_of_clock(bytes, start)?;
+    let text = bytes.get(start + 5..end)?;
+    let to_the_second = text.first() == Some(&b':');
+    let fraction = text.iter().any(|byte| matches!(byte, b'.' | b','));
+    let bracketed = byte_before(bytes, start) == Some(b'[') && bytes.get(end) == Some(&b']');
+    (to_the_second && (fraction || bracketed)).then_some(end)
+}
+
+fn end_of_uuid(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
+    for (group, length) in [8, 4, 4, 4, 12].into_iter().enumerate() {
+        if group > 0 {
+            if bytes.get(at) != Some(&b'-') {
+                return None;
+            }
+            at += 1;
+        }
+        if !bytes
+            .get(at..at + length)?
+            .iter()
+            .all(u8::is_ascii_hexdigit)
+        {
+            return None;
+        }
+        at += length;
+    }
+    ends_word(bytes, at).then_some(at)
+}
+
+/// The rest of a number and a unit of time: `.25s`, ` ms`, `seconds`
+fn end_of_duration(bytes: &[u8], after_digits: usize) -> Option<usize> {
+    let mut at = after_digits;
+    if bytes.get(at) == Some(&b'.') {
+        let fraction = count_digits(bytes, at + 1);
+        if fraction == 0 {
+            return None;
+        }
+        at += 1 + fraction;
+    }
+    at += usize::from(bytes.get(at) == Some(&b' '));
+    // Both units and what begins like them are rare.
+    if !matches!(bytes.get(at), Some(b'm' | b's')) {
+        return None;
+    }
+    let unit = bytes.get(at..)?;
+    let length = unit
+        .iter()
+        .take(LONGEST_UNIT + 1)
+        .take_while(|byte| byte.is_ascii_alphabetic())
+        .count();
+    let name = unit.get(..length)?;
+    let is_unit = DURATION_UNITS.iter().any(|known| known.as_bytes() == name);
+    (is_unit && ends_word(bytes, at + length)).then_some(at + length)
+}
+
+// Values of keys.
+
+/// The value after a colon or equals sign whose key is volatile: `"pid": 17`, `request_id=7f3a`.
+fn part_after_delimiter(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    if !matches!(bytes.get(at), Some(b':' | b'=')) {
+        return None;
+    }
+    let mut end = at;
+    while end + 3 > at && byte_before(bytes, end) == Some(b' ') {
+        end -= 1;
+    }
+    let is_quoted = matches!(byte_before(bytes, end)?, b'"' | b'\'');
+    let end = end - usize::from(is_quoted);
+    if !may_end_key(byte_before(bytes, end)?) {
+        return None;
+    }
+    let key = key_ending_at(bytes, end);
+    if !is_among(key, VOLATILE_KEYS) || (!is_quoted && is_among(key, ONLY_WHEN_QUOTED)) {
+        return None;
+    }
+    let value = skip_spaces(bytes, at + 1);
+    let value_end = match bytes.get(value)? {
+        quote @ (b'"' | b'\'') => end_of_string(bytes, value, *quote)?,
+        _ if is_quoted => end_of_plain_number(bytes, value)?,
+        _ => {
+            let digits = count_digits(bytes, value);
+            end_of_number_part(bytes, value, digits).or_else(|| end_of_token(bytes, value))?
+        }
+    };
+    Some((value, value_end))
+}
+
+/// Whether a volatile key can end with this byte.
+const fn may_end_key(byte: u8) -> bool {
+    matches!(
+        byte | 0x20, // lower case
+        b'd' | b'n' | b's' | b'k' | b'p' | b'e' | b't' | b'y' | b'g'
+    )
+}
+
+/// The key that ends here, with the words before it as in `x-request-id`.
+fn key_ending_at(bytes: &[u8], end: usize) -> &[u8] {
+    let before = bytes.get(end.saturating_sub(LONGEST_KEY + 1)..end);
+    let before = before.unwrap_or_default();
+    let length = before
+        .iter()
+        .rev()
+        .take_while(|&&byte| byte == b'-' || is_word_byte(byte))
+        .count();
+    let key = before.get(before.len() - length..).unwrap_or_default();
+    let unofficial = key.strip_prefix(b"x-").or_else(|| key.strip_prefix(b"X-"));
+    unofficial.unwrap_or(key)
+}
+
+fn is_among(key: &[u8], keys: &[&str]) -> bool {
+    // The shortest key has two letters; most keys of others are told apart by their ends.
+    let [first, .., last] = key else {
+        return false;
+    };
+    if key.len() > LONGEST_KEY || !may_end_key(*last) {
+        return false;
+    }
+    keys.iter().any(|known| {
+        let begins = known.as_bytes().first() == Some(&(first | 0x20));
+        begins && is_same_key(key, known.as_bytes())
+    })
+}
+
+/// Whether a key is the known one but for case, underscores and hyphens.
+fn is_same_key(key: &[u8], known: &[u8]) -> bool {
+    let letters = key.iter().filter(|&&byte| byte != b'_' && byte != b'-');
+    letters
+        .map(u8::to_ascii_lowercase)
+        .eq(known.iter().copied())
+}
+
+fn end_of_string(bytes: &[u8], start: usize, quote: u8) -> Option<usize> {
+    let rest = bytes.get(start + 1..)?;
+    let mut escaped = false;
+    for (offset, &byte) in rest.iter().take(LONGEST_VALUE).enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            _ if byte == quote => return Some(start + 1 + offset + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn end_of_plain_number(bytes: &[u8], start: usize) -> Option<usize> {
+    let rest = bytes.get(start..)?;
+    let length = rest
+        .iter()
+        .take(LONGEST_VALUE)
+        .take_while(|byte| {
+            byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E')
+        })
+        .count();
+    (length > 0).then_some(start + length)
+}
+
+fn end_of_token(bytes: &[u8], start: usize) -> Option<usize> {
+    let rest = bytes.get(start..)?;
+    let length = rest
+        .iter()
+        .take(LONGEST_VALUE + 1)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        .count();
+    (1..=LONGEST_VALUE)
+        .contains(&length)
+        .then_some(start + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volatile_parts_are_masked_and_nothing_else() {
+        for (text, masked) in [
+            ("exit 1 at 2026-01-01T00:00:01Z", "exit 1 at *"),
+            ("2026-01-05 10:20 ok", "* ok"),
+            ("2026-01-05 10:20:30,123 INFO x", "* INFO x"),
+            ("2026/01/05 10:20:30 x", "* x"),
+            ("[05/Jan/2026:10:20:30 +0000] GET", "[*] GET"),
+            ("Mon, 05 Jan 2026 10:20:30 GMT", "Mon, *"),
+            ("Jan  5 10:20:30 host", "* host"),
+            ("(Jan 5, 2026 10:20)", "(*)"),
+            ("[10:20:30] up", "[*] up"),
+            ("10:20:30.125 up", "* up"),
+            ("leaves 06:00:00", "leaves 06:00:00"),
+            ("due 2026-01-05", "due 2026-01-05"),
+            ("4 failed in 0.31s", "4 failed in *"),
+            ("waited 120 seconds, 3 min", "waited *, *"),
+            ("3 mice 5sx 5.s", "3 mice 5sx 5.s"),
+            ("id 123e4567-e89b-12d3-a456-426614174000.", "id *."),
+            ("ab3e4567-e89b-12d3-a456-426614174000", "*"),
+            ("abcdefab-1234-12d3-a456-426614174000", "*"),
+            ("12345678-e89b-12D3-A456-426614174000", "*"),
+            ("1234567-e89b", "1234567-e89b"),
+            (
+                "x12345678-e89b-12d3-a456-426614174000",
+                "x12345678-e89b-12d3-a456-426614174000",
+            ),
+            ("pid 42, PID: 7, pid=9", "pid *, PID: *, pid=*"),
+            ("rapid 42", "rapid 42"),
+            ("<A object at 0x7f3a2b4c5d6e>", "<A object at *>"),
+            (
+                r#"{"id": 7, "requestId": "a\"b", "duration_ms":12.5, "n": 3}"#,
+                r#"{"id": 7, "requestId": *, "duration_ms":*, "n": 3}"#,
+            ),
+            (
+                "{'trace_id': 'x', 'time' : 3}",
+                "{'trace_id': *, 'time' : *}",
+            ),
+            ("request_id=7f-3a failed", "request_id=* failed"),
+            ("X-Request-Id: 9f3", "X-Request-Id: *"),
+            ("timestamp: 2026-01-05T10:20:30Z", "timestamp: *"),
+            ("time: noon", "time: noon"),
+            ("bytes 8192-16384", "bytes 8192-16384"),
+            ("耗时35ms。", "耗时*。"),
+            ("order_id=5 v1.2.3", "order_id=5 v1.2.3"),
+            ("", ""),
+            ("7", "7"),
+        ] {
+            assert_eq!(mask(text), masked, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_volatile_key_is_recognised_in_json() {
+        for key in VOLATILE_KEYS {
+            assert_eq!(mask(&format!("\"{key}\": \"x\"")), format!("\"{key}\": *"));
+        }
+        for key in ONLY_WHEN_QUOTED {
+            assert!(VOLATILE_KEYS.contains(key));
+            assert_eq!(mask(&format!("{key}: x")), format!("{key}: x"));
+        }
+    }
+
+    #[test]
+    fn parts_are_in_order_and_do_not_overlap() {
+        let alphabet = "0123:=-Z T.\"pidmsecJan/[]x";
+        let mut text = String::new();
+        let mut state = 1_u64;
+        for _ in 0..200_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let index = usize::try_from(state >> 40).unwrap() % alphabet.len();
+            text.push_str(&alphabet[index..=index]);
+        }
+        let mut last = 0;
+        for (start, end) in VolatileParts::new(text.as_bytes()) {
+            assert!(last <= start && start < end && end <= text.len());
+            last = end;
+        }
+        assert!(last > 0);
+    }
+}
