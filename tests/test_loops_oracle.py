@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from turnwarden import LoopDetector, argument_similarity
 
 MEMORY = 16  # turns that errors, scattered repeats and lookups look back

@@ -310,9 +310,9 @@ impl LoopDetector {
                 _ => Likeness::Ruled(false),
             }
         });
-        for number in similar {
+        for (number, is_similar) in similar {
             if let Some(call) = self.history.get_mut(number) {
-                call.flags = call.flags.with_similar(true);
+                call.flags = call.flags.with_similar(is_similar);
             }
         }
     }

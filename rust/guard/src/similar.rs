@@ -44,56 +44,89 @@ impl Form {
 }
 
 /// The run of similar calls at the end.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SimilarRun {
-    /// The last call that was compared, and those after it, by number.
+    /// Calls from the last one that is settled for good, by number.
     pub(crate) open: Vec<(u64, Form)>,
-    /// Calls of the run, up to the last that was compared.
+    /// The run up to the first of them.
+    pub(crate) settled: Run,
+    /// The run up to the last of them, as far as results are in.
+    pub(crate) current: Run,
+}
+
+/// How long calls have been similar, and how their numbers moved meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Run {
     pub(crate) length: u32,
     pub(crate) cursors: Cursors,
 }
 
 impl SimilarRun {
     pub(crate) fn push(&mut self, number: u64, form: Form) {
-        if self.open.len() < MOST_OPEN {
-            self.open.reserve_exact(1);
-            self.open.push((number, form));
+        if self.open.len() >= MOST_OPEN {
+            // The last call stays the last; with a gap before it, it is similar to none.
+            self.open.pop();
+            self.open.push((number, Form::Never));
+            return;
         }
+        self.open.reserve_exact(1);
+        self.open.push((number, form));
     }
 
-    /// Compares the calls that were not yet, as pairs of neighbours, as far as `may_be` lets it.
-    /// Returns the numbers of those that are similar to the call before them.
+    /// Compares the calls that are not settled, as pairs of neighbours, as far as `may_be` lets it.
+    /// Returns their numbers, and whether each is similar to the call before it.
     pub(crate) fn settle(
         &mut self,
         threshold: f64,
         mut may_be: impl FnMut(u64, u64) -> Likeness,
-    ) -> Vec<u64> {
-        let mut similar = Vec::new();
+    ) -> Vec<(u64, bool)> {
+        let mut similar = Vec::with_capacity(1);
+        let mut run = std::mem::take(&mut self.settled);
+        // Pairs before the first one that waits are settled for good.
         let mut settled = 0;
-        while let (Some((earlier, before)), Some((number, after))) =
-            (self.open.get(settled), self.open.get(settled + 1))
-        {
+        let mut waits = false;
+        for (index, pair) in self.open.windows(2).enumerate() {
+            let [(earlier, before), (number, after)] = pair else {
+                break;
+            };
             let likeness = may_be(*earlier, *number);
-            let sketches = match likeness {
-                Likeness::Waits => break,
-                Likeness::Ruled(false) => None,
-                Likeness::Ruled(true) | Likeness::Open => before.sketch().zip(after.sketch()),
-            };
-            settled += 1;
-            let pair = sketches.filter(|(before, after)| {
-                likeness == Likeness::Ruled(true) || before.similarity(after) >= threshold
-            });
-            let Some((before, after)) = pair else {
-                self.length = 1;
-                self.cursors.clear();
-                continue;
-            };
-            self.cursors.advance(&before, &after);
-            self.length = self.length.max(1).saturating_add(1);
-            similar.push(*number);
+            if likeness == Likeness::Waits && !waits {
+                waits = true;
+                self.settled = run.clone();
+            }
+            let is_similar = run.extend(before, after, likeness, threshold);
+            similar.push((*number, is_similar));
+            if !waits {
+                settled = index + 1;
+            }
         }
+        if !waits {
+            self.settled = run.clone();
+        }
+        self.current = run;
         self.open.drain(..settled);
         similar
+    }
+}
+
+impl Run {
+    /// Takes up the next call; returns whether it is similar to the one before.
+    fn extend(&mut self, before: &Form, after: &Form, likeness: Likeness, threshold: f64) -> bool {
+        let sketches = match likeness {
+            Likeness::Waits | Likeness::Ruled(false) => None,
+            Likeness::Ruled(true) | Likeness::Open => before.sketch().zip(after.sketch()),
+        };
+        let pair = sketches.filter(|(before, after)| {
+            likeness == Likeness::Ruled(true) || before.similarity(after) >= threshold
+        });
+        let Some((before, after)) = pair else {
+            self.length = 1;
+            self.cursors.clear();
+            return false;
+        };
+        self.cursors.advance(&before, &after);
+        self.length = self.length.max(1).saturating_add(1);
+        true
     }
 }
 

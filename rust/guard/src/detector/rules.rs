@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::LoopDetector;
+use super::{LoopDetector, likeness};
 use crate::finding::{Finding, Rule};
 use crate::history::CallRecord;
 use crate::kind::ToolKind;
+use crate::similar::Likeness;
 
 /// Calls of one turn that scattered repeats are looked for.
 const MOST_SCATTERED: usize = 32;
@@ -97,7 +98,7 @@ impl LoopDetector {
     /// The last calls are of one tool and nearly the same, with the same answer or none.
     fn similar(&self) -> Option<Finding> {
         let config = &self.settings.config;
-        if self.similar.length < config.repeat_threshold {
+        if self.similar.current.length < config.repeat_threshold {
             return None;
         }
         let (_, last) = self.last_turn().next()?;
@@ -112,7 +113,7 @@ impl LoopDetector {
             .iter()
             .any(|(_, call)| call.signature != last.signature);
         let span_turns = newest.iter().any(|(_, call)| call.turn != last.turn);
-        let is_work = self.similar.cursors.steps() >= threshold - 1;
+        let is_work = self.similar.current.cursors.steps() >= threshold - 1;
         if !differ || !span_turns || is_work {
             return None;
         }
@@ -122,11 +123,13 @@ impl LoopDetector {
 
     /// The last calls of the window, newest first, as long as each is similar to the next.
     fn similar_calls(&self) -> Vec<(u64, &CallRecord)> {
+        let with_results = self.compares_results();
         let mut calls: Vec<(u64, &CallRecord)> = Vec::new();
         for (number, call) in self.last_turns(self.settings.config.window_size) {
-            let goes_on = calls
-                .last()
-                .is_none_or(|(_, later)| later.flags.similar() && later.same_answer(call));
+            let goes_on = calls.last().is_none_or(|(_, later)| {
+                let may_be = likeness(call, later, with_results) != Likeness::Ruled(false);
+                later.flags.similar() && may_be
+            });
             if !goes_on {
                 break;
             }
