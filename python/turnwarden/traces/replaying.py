@@ -25,6 +25,7 @@ from turnwarden import (
     ToolCall,
     WorkflowGuard,
     WorkflowGuardConfig,
+    parse_message,
 )
 from turnwarden.traces.model import RecordedCall, Run, TokenUsage, Turn
 
@@ -623,7 +624,7 @@ def _loop_of(check: GuardCheckResult) -> _Loop | None:
 
 def _read(turn: Turn, parser: ResponseParser) -> _Reply:
     """Finds the calls of a turn, where they are held as calls and where they stand in the text."""
-    found = _Found() if turn.calls is None else _read_calls(turn.calls)
+    found = _Found() if turn.calls is None else _read_calls(turn.calls, parser)
     text = turn.text
     if turn.calls is None:
         reply = parser.parse(turn.text)
@@ -673,60 +674,18 @@ class _Found:
             self.syntax = reply.format
 
 
-def _read_calls(recorded: tuple[RecordedCall, ...]) -> _Found:
+def _read_calls(recorded: tuple[RecordedCall, ...], parser: ResponseParser) -> _Found:
     """Reads calls that the file holds as calls, one at a time: a broken one costs only itself."""
     found = _Found()
     for call in recorded:
-        arguments = call.arguments
-        if not call.name:
-            found.faults.append("a call without a name")
-        elif isinstance(arguments, str) and _is_cut_off(arguments):
-            found.incomplete.append(call.name)
-        else:
-            _read_call(found, call)
+        function = {"name": call.name, "arguments": call.arguments}
+        native = {"id": call.id, "type": "function", "function": function}
+        message = {"role": "assistant", "content": None, "tool_calls": [native]}
+        before = len(found.calls)
+        found.add(parse_message(message, parser))
+        # The recorded id, which its result may name, where the call's own had to be healed.
+        found.calls[before:] = [(call.id, read) for _, read in found.calls[before:]]
     return found
-
-
-def _read_call(found: _Found, recorded: RecordedCall) -> None:
-    name = _well_formed(recorded.name)
-    arguments: Any = recorded.arguments
-    if arguments == "null":
-        arguments = {}
-    elif not isinstance(arguments, str):
-        # As text, which is healed: recordings hold NaN and other things that JSON does not.
-        arguments = json.dumps(arguments)
-    call_id = None if recorded.id is None else _well_formed(recorded.id)
-    try:
-        call = ToolCall(name, arguments, id=call_id)
-    except (ValueError, TypeError) as error:
-        found.faults.append(f"call of {name}: {error}")
-        return
-    found.calls.append((recorded.id, call))
-    if call.repaired and isinstance(recorded.arguments, str):
-        found.repairs.append("healed_arguments")
-
-
-def _well_formed(text: str) -> str:
-    """The text with U+FFFD for halves of surrogate pairs, which no UTF-8 holds."""
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
-
-
-def _is_cut_off(arguments: str) -> bool:
-    """Whether a JSON text ends too early."""
-    text = arguments.strip()
-    if not text or text.endswith(("}", "]")):
-        return False
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        return error.pos >= len(text) or error.msg.startswith("Unterminated string")
-    except (ValueError, RecursionError):
-        return False
-    return False
 
 
 def _pair(calls: list[tuple[str | None, ToolCall]], turn: Turn) -> tuple[_Asked, ...]:
