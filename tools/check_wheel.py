@@ -16,7 +16,7 @@ from pathlib import Path
 REQUIRED = (
     "turnwarden/__init__.py",
     "turnwarden/_core.pyi",
-    "turnwarden/cli.py",
+    "turnwarden/cli/__init__.py",
     "turnwarden/py.typed",
 )
 
