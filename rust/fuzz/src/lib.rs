@@ -1,0 +1,136 @@
+//! The laws of a reply, checked by more than one target.
+
+use turnwarden_extract::{Event, Options, Parser, Reply, ToolCall};
+
+/// Checks one text, cut at the places that `cuts` gives: every law that holds for all replies.
+pub fn check_reply(text: &str, cuts: &[u8]) {
+    check_with(&Options::default(), text, cuts);
+    let unbuffered = Options {
+        buffer_arguments: false,
+        calls_in_reasoning: true,
+        ..Options::default()
+    };
+    check_with(&unbuffered, text, cuts);
+}
+
+fn check_with(options: &Options, text: &str, cuts: &[u8]) {
+    let Ok(parser) = Parser::new(options.clone()) else {
+        return;
+    };
+    let whole = parser.parse(text);
+    spans_cover(&whole, text.len());
+    for call in whole.tool_calls.iter().chain(&whole.incomplete_calls) {
+        let arguments = whole_json(&call.arguments);
+        assert!(arguments.is_object(), "{:?}", call.arguments);
+        assert!(!call.name.is_empty());
+    }
+
+    let mut stream = parser.stream();
+    let mut events = Vec::new();
+    for chunk in pieces(text, cuts) {
+        stream.feed(chunk, &mut events);
+    }
+    stream.finish(&mut events);
+    let chunked = stream.into_reply();
+    assert_eq!(shown(&whole), shown(&chunked));
+    assert_eq!(streamed_text(&events), whole.text);
+    arguments_join(&events);
+}
+
+fn whole_json(text: &str) -> serde_json::Value {
+    use serde::Deserialize;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    serde_json::Value::deserialize(&mut reader).expect("arguments are JSON")
+}
+
+/// Cuts a text at characters, each piece as long as the next byte of `cuts` says.
+pub fn pieces<'a>(text: &'a str, cuts: &[u8]) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    let mut lengths = cuts.iter().cycle();
+    while !rest.is_empty() {
+        let wanted = 1 + usize::from(*lengths.next().unwrap_or(&0) % 8);
+        let end = rest
+            .char_indices()
+            .nth(wanted)
+            .map_or(rest.len(), |(at, _)| at);
+        let (piece, after) = rest.split_at(end);
+        found.push(piece);
+        rest = after;
+    }
+    found
+}
+
+fn spans_cover(reply: &Reply, length: usize) {
+    let mut at = 0;
+    for (_, span) in &reply.spans {
+        assert_eq!(span.start, at, "spans adjoin: {:?}", reply.spans);
+        assert!(span.end >= span.start);
+        at = span.end;
+    }
+    assert_eq!(at, length, "spans end with the reply: {:?}", reply.spans);
+}
+
+fn calls(list: &[ToolCall]) -> Vec<(&str, &str, bool)> {
+    list.iter()
+        .map(|call| (call.name.as_str(), call.arguments.as_str(), call.repaired))
+        .collect()
+}
+
+/// All of a reply but the ids made for it.
+fn shown(reply: &Reply) -> String {
+    format!(
+        "{:?}",
+        (
+            calls(&reply.tool_calls),
+            calls(&reply.incomplete_calls),
+            &reply.text,
+            &reply.reasoning,
+            &reply.workflow,
+            &reply.cleaned,
+            &reply.format,
+            &reply.repairs,
+            &reply.faults,
+            &reply.spans,
+        )
+    )
+}
+
+fn streamed_text(events: &[Event]) -> String {
+    let mut text = String::new();
+    for event in events {
+        match event {
+            Event::TextDelta(delta) => text.push_str(delta),
+            Event::TextRetracted { length } => {
+                for _ in 0..*length {
+                    assert!(text.pop().is_some(), "more is taken back than was given");
+                }
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+fn arguments_join(events: &[Event]) {
+    let mut joined: Vec<(usize, String)> = Vec::new();
+    for event in events {
+        match event {
+            Event::ToolCallStarted { index, .. } => joined.push((*index, String::new())),
+            Event::ToolCallArguments { index, delta } => {
+                if let Some((_, text)) = joined.iter_mut().rev().find(|(at, _)| at == index) {
+                    text.push_str(delta);
+                }
+            }
+            Event::ToolCallEnded { index, call } => {
+                let found = joined.iter().rev().find(|(at, _)| at == index);
+                assert_eq!(
+                    found.map(|(_, text)| text.as_str()),
+                    Some(call.arguments.as_str())
+                );
+            }
+            _ => {}
+        }
+    }
+}
