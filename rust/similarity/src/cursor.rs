@@ -7,8 +7,8 @@ use crate::sketch::Sketch;
 /// Whether a number in the arguments moves one way over all these calls, oldest first.
 ///
 /// The number is a numeric leaf that all calls have, or one inside a string that is the same in
-/// all calls but for its numbers; it grows at every step, or shrinks at every step. False for
-/// fewer than two calls.
+/// all calls but for its numbers (or all of these together, as in a time); it grows at every
+/// step, or shrinks at every step. False for fewer than two calls.
 ///
 /// ```
 /// use turnwarden_signature::Canon;

@@ -33,7 +33,9 @@ pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
     mix(mix(state ^ low, high), bytes.len() as u64)
 }
 
-fn halves(chunk: &[u8; 16]) -> (u64, u64) {
+/// Sixteen bytes as two words.
+#[inline]
+pub(crate) const fn halves(chunk: &[u8; 16]) -> (u64, u64) {
     let word = u128::from_le_bytes(*chunk);
     (low_word(word), low_word(word >> 64))
 }
@@ -55,7 +57,7 @@ fn tail(bytes: &[u8]) -> (u64, u64) {
 }
 
 #[allow(clippy::cast_possible_truncation)] // that is what it is for
-fn low_word(value: u128) -> u64 {
+const fn low_word(value: u128) -> u64 {
     value as u64
 }
 

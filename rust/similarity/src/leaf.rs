@@ -1,6 +1,8 @@
 //! One leaf of a sketch: how it is packed, what it weighs, how alike two are.
 
-use turnwarden_signature::Token;
+use std::sync::LazyLock;
+
+use turnwarden_signature::{Token, Value};
 
 use crate::bytes::{Bytes, count_byte, push_varint};
 use crate::hash::hash;
@@ -23,14 +25,6 @@ mod tag {
     pub(super) const TEXT: u8 = 0x80;
 }
 
-/// A value that is no container, or an empty container.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LeafValue<'a> {
-    Token(Token<'a>),
-    EmptyArray,
-    EmptyObject,
-}
-
 /// How much room strings get.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
@@ -40,39 +34,26 @@ pub(crate) struct Room {
     pub(crate) words: usize,
 }
 
-impl LeafValue<'_> {
-    pub(crate) fn is_string(&self) -> bool {
-        matches!(self, Self::Token(Token::String(_)))
-    }
-
-    /// Appends the packed leaf.
-    pub(crate) fn write_to(&self, room: Room, bytes: &mut Vec<u8>) {
-        let token = match self {
-            Self::EmptyArray => return bytes.push(tag::EMPTY_ARRAY),
-            Self::EmptyObject => return bytes.push(tag::EMPTY_OBJECT),
-            Self::Token(token) => *token,
-        };
-        match token {
-            Token::Boolean(value) => bytes.push(if value { tag::TRUE } else { tag::FALSE }),
-            Token::Integer(value) => write_integer(bytes, value),
-            Token::Float(value) => write_float(bytes, value),
-            Token::BigInteger {
-                negative,
-                magnitude,
-            } => write_big_integer(bytes, negative, magnitude),
-            Token::Digits(digits) => {
-                bytes.push(tag::BIG_INTEGER);
-                push_varint(bytes, digits.len() as u64);
-                bytes.extend_from_slice(&top_half(hash(5, digits)).to_le_bytes());
-                bytes.extend_from_slice(&f64::NAN.to_le_bytes());
-            }
-            Token::String(text) => write_string(bytes, text, room),
-            Token::Null
-            | Token::BeginArray
-            | Token::EndArray
-            | Token::BeginObject
-            | Token::EndObject => bytes.push(tag::NULL),
+/// Appends the packed form of the leaf that canonical bytes begin with.
+pub(crate) fn write_leaf(canonical: &[u8], room: Room, bytes: &mut Vec<u8>) {
+    match Value::from_bytes(canonical).first().unwrap_or(Token::Null) {
+        Token::Null | Token::EndArray | Token::EndObject => bytes.push(tag::NULL),
+        Token::BeginArray => bytes.push(tag::EMPTY_ARRAY),
+        Token::BeginObject => bytes.push(tag::EMPTY_OBJECT),
+        Token::Boolean(value) => bytes.push(if value { tag::TRUE } else { tag::FALSE }),
+        Token::Integer(value) => write_integer(bytes, value),
+        Token::Float(value) => write_float(bytes, value),
+        Token::BigInteger {
+            negative,
+            magnitude,
+        } => write_big_integer(bytes, negative, magnitude),
+        Token::Digits(digits) => {
+            bytes.push(tag::BIG_INTEGER);
+            push_varint(bytes, digits.len() as u64);
+            bytes.extend_from_slice(&top_half(hash(5, digits)).to_le_bytes());
+            bytes.extend_from_slice(&f64::NAN.to_le_bytes());
         }
+        Token::String(text) => write_string(bytes, text, room),
     }
 }
 
@@ -169,7 +150,10 @@ impl<'a> Leaf<'a> {
             Self::Text(text) => character_count(text),
             Self::Words(words, _) => words.characters(),
         };
-        (length as f64 + 2.0).log2()
+        WEIGHTS
+            .get(length)
+            .copied()
+            .unwrap_or_else(|| (length as f64 + 2.0).log2())
     }
 
     /// How alike two leaves are: strings by their characters, anything else is equal or not.
@@ -212,6 +196,11 @@ impl<'a> Leaf<'a> {
         }
     }
 }
+
+/// The weights of lengths up to 255.
+#[allow(clippy::cast_precision_loss)] // small lengths
+static WEIGHTS: LazyLock<[f64; 256]> =
+    LazyLock::new(|| std::array::from_fn(|length| (length as f64 + 2.0).log2()));
 
 fn constant_length(tag: u8) -> usize {
     match tag {

@@ -25,6 +25,7 @@ mod leaves;
 mod numbers;
 mod sketch;
 mod text;
+mod word;
 mod words;
 
 pub use cursor::{Cursors, cursor};

@@ -8,6 +8,9 @@ use crate::hash::{hash, mix};
 /// How many numbers of one string are told apart; those beyond count by their sum.
 pub(crate) const MAX_NUMBERS: usize = 8;
 
+/// The place that stands for all numbers of a string.
+const ALL_NUMBERS: u8 = u8::MAX;
+
 /// A finite number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
@@ -123,6 +126,9 @@ impl Numbers {
 
     /// Which numbers moved on the way to the other string: their place, and `Less` for growth.
     /// None if the strings differ in more than their numbers.
+    ///
+    /// All numbers together, the first weighing most, count as one more: so a time of day moves
+    /// on where the minute starts again.
     pub(crate) fn steps_to(mut self, mut next: Self) -> Vec<(u8, Ordering)> {
         if self.mask != next.mask {
             return Vec::new();
@@ -130,10 +136,13 @@ impl Numbers {
         let most = self.values.len().min(next.values.len());
         self.keep(most);
         next.keep(most);
-        (0..)
-            .zip(self.values.iter().zip(&next.values))
-            .filter_map(|(place, (before, after))| Some((place, before.step_to(*after)?)))
-            .collect()
+        let pairs = (0..).zip(self.values.iter().zip(&next.values));
+        let steps =
+            pairs.filter_map(|(place, (before, after))| Some((place, before.step_to(*after)?)));
+        let mut steps: Vec<_> = steps.collect();
+        let together = steps.first().map(|&(_, step)| (ALL_NUMBERS, step));
+        steps.extend(together);
+        steps
     }
 
     /// Keeps this many numbers: those beyond are added to the last.
@@ -180,21 +189,19 @@ pub(crate) fn top_half(value: u64) -> u32 {
 /// Where the next digit stands, or the end.
 fn next_digit(text: &[u8]) -> usize {
     const STEP: usize = 32; // compared at once by vector instructions
-    let without = text
-        .chunks_exact(STEP)
-        .take_while(|chunk| {
-            !chunk
-                .iter()
-                .fold(false, |any, byte| any | byte.is_ascii_digit())
-        })
-        .count();
-    let start = without * STEP;
-    let rest = text.get(start..).unwrap_or_default();
-    start
-        + rest
+    let is_digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
+    let mut rest = text;
+    while let Some((chunk, after)) = rest.split_first_chunk::<STEP>() {
+        let any = chunk
             .iter()
-            .position(u8::is_ascii_digit)
-            .unwrap_or(rest.len())
+            .fold(0, |any, &byte| any | u8::from(is_digit(byte)));
+        if any != 0 {
+            break;
+        }
+        rest = after;
+    }
+    let digit = rest.iter().position(|&byte| is_digit(byte));
+    text.len() - rest.len() + digit.unwrap_or(rest.len())
 }
 
 fn number_length(text: &[u8]) -> usize {

@@ -1,11 +1,13 @@
 //! What a call keeps of its arguments to be compared by.
 
+use std::cell::RefCell;
+
 use turnwarden_signature::Value;
 
 use crate::bytes::{Bytes, count_byte, push_varint};
 use crate::hash::hash;
-use crate::leaf::{Leaf, Room};
-use crate::leaves::{IS_DEEP, Leaves, MAX_LEAVES, leaves_of};
+use crate::leaf::{Leaf, Room, write_leaf};
+use crate::leaves::{IS_DEEP, Leaves, MAX_LEAVES};
 use crate::numbers::top_half;
 
 /// No sketch is larger.
@@ -35,22 +37,21 @@ impl Sketch {
     /// The sketch without the top-level arguments that `counts` refuses.
     #[must_use]
     pub fn of_some(arguments: Value<'_>, counts: impl Fn(&[u8]) -> bool) -> Self {
-        let leaves = leaves_of(arguments, &counts);
-        let mut bytes = Vec::with_capacity(64);
-        bytes.push(count_byte(leaves.kept.len()) | partial_flag(&leaves));
-        if leaves.is_partial {
-            push_varint(&mut bytes, leaves.deep_count as u64);
-            let identity = top_half(hash(7, arguments.as_bytes()));
-            bytes.extend_from_slice(&identity.to_le_bytes());
+        thread_local! {
+            static WORKSPACE: RefCell<Workspace> = RefCell::default();
         }
-        let room = room_for(&leaves);
-        for leaf in &leaves.kept {
-            bytes.extend_from_slice(&leaf.order.to_le_bytes());
-            leaf.value.write_to(room, &mut bytes);
-        }
-        Self {
-            bytes: bytes.into_boxed_slice(),
-        }
+        let make = |workspace: &mut Workspace| {
+            workspace.leaves.collect(arguments, &counts);
+            workspace.bytes.clear();
+            write_sketch(arguments.as_bytes(), workspace);
+            Self {
+                bytes: workspace.bytes.as_slice().into(),
+            }
+        };
+        WORKSPACE.with(|workspace| match workspace.try_borrow_mut() {
+            Ok(mut workspace) => make(&mut workspace),
+            Err(_) => make(&mut Workspace::default()), // called by `counts`
+        })
     }
 
     /// The packed bytes, for snapshots.
@@ -103,13 +104,32 @@ impl Sketch {
     }
 }
 
-fn partial_flag(leaves: &Leaves<'_>) -> u8 {
-    if leaves.is_partial { IS_PARTIAL } else { 0 }
+/// What a thread keeps between sketches.
+#[derive(Default)]
+struct Workspace {
+    leaves: Leaves,
+    bytes: Vec<u8>,
+}
+
+fn write_sketch(canonical: &[u8], workspace: &mut Workspace) {
+    let Workspace { leaves, bytes } = workspace;
+    let partial = if leaves.is_partial() { IS_PARTIAL } else { 0 };
+    bytes.push(count_byte(leaves.kept.len()) | partial);
+    if leaves.is_partial() {
+        push_varint(bytes, leaves.deep_count as u64);
+        let identity = top_half(hash(7, canonical));
+        bytes.extend_from_slice(&identity.to_le_bytes());
+    }
+    let room = room_for(leaves);
+    for leaf in &leaves.kept {
+        bytes.extend_from_slice(&leaf.order.to_le_bytes());
+        write_leaf(canonical.get(leaf.start..).unwrap_or_default(), room, bytes);
+    }
 }
 
 /// The more strings there are, the less room each gets.
-fn room_for(leaves: &Leaves<'_>) -> Room {
-    let strings = leaves.kept.iter().filter(|leaf| leaf.value.is_string());
+fn room_for(leaves: &Leaves) -> Room {
+    let strings = leaves.kept.iter().filter(|leaf| leaf.is_string);
     let (text, words) = match strings.count() {
         0..=2 => (127, 64),
         3..=4 => (127, 32),
@@ -195,29 +215,40 @@ impl Weights {
     }
 }
 
-fn similarity(left: Reader<'_>, right: Reader<'_>) -> f64 {
+fn similarity(mut left: Reader<'_>, mut right: Reader<'_>) -> f64 {
     let deep_count = left.deep_count() + right.deep_count();
     let end = left.end().min(right.end());
-    let is_known = |(order, _): &(u32, Leaf<'_>)| *order <= end;
-    let mut left = left.take_while(is_known).peekable();
-    let mut right = right.take_while(is_known).peekable();
     let (mut top, mut deep) = (Weights::default(), Weights::default());
     let mut deep_known = 0.0;
-    while let Some(order) = first_order(left.peek(), right.peek()) {
-        let left = left.next_if(|(at, _)| *at == order).map(|(_, leaf)| leaf);
-        let right = right.next_if(|(at, _)| *at == order).map(|(_, leaf)| leaf);
-        let weights = if order & IS_DEEP == 0 {
+    let (mut l, mut r) = (left.next(), right.next());
+    loop {
+        let orders = [l, r].map(|leaf| leaf.map_or(u64::MAX, |(order, _)| u64::from(order)));
+        let order = orders[0].min(orders[1]);
+        if order > u64::from(end) {
+            break;
+        }
+        let one = l.filter(|_| orders[0] == order).map(|(_, leaf)| leaf);
+        let other = r.filter(|_| orders[1] == order).map(|(_, leaf)| leaf);
+        let weights = if order & u64::from(IS_DEEP) == 0 {
             &mut top
         } else {
-            deep_known += f64::from(u8::from(left.is_some()) + u8::from(right.is_some()));
+            deep_known += f64::from(u8::from(one.is_some()) + u8::from(other.is_some()));
             &mut deep
         };
-        match (left, right) {
-            (Some(left), Some(right)) => {
-                let weight = left.weight().max(right.weight());
-                weights.add(weight, left.similarity(&right));
+        match (one, other) {
+            (Some(one), Some(other)) => {
+                let weight = one.weight().max(other.weight());
+                weights.add(weight, one.similarity(&other));
+                (l, r) = (left.next(), right.next());
             }
-            (Some(only), None) | (None, Some(only)) => weights.add(only.weight(), 0.0),
+            (Some(only), _) => {
+                weights.add(only.weight(), 0.0);
+                l = left.next();
+            }
+            (None, Some(only)) => {
+                weights.add(only.weight(), 0.0);
+                r = right.next();
+            }
             (None, None) => break,
         }
     }
@@ -233,9 +264,4 @@ fn similarity(left: Reader<'_>, right: Reader<'_>) -> f64 {
     } else {
         1.0
     }
-}
-
-fn first_order<'a>(left: Option<&(u32, Leaf<'a>)>, right: Option<&(u32, Leaf<'a>)>) -> Option<u32> {
-    let orders = [left, right].into_iter().flatten();
-    orders.map(|(order, _)| *order).min()
 }

@@ -12,16 +12,19 @@ pub(crate) const MAX_TEXT: usize = 127;
 /// Both texts must be at most [`MAX_TEXT`] bytes of WTF-8; what is beyond is not looked at.
 pub(crate) fn similarity(left: &[u8], right: &[u8]) -> f64 {
     if left.is_ascii() && right.is_ascii() {
-        return of_symbols(left, right, |&byte| u32::from(byte));
+        return of_symbols(left, right, &mut AsciiPlaces::default());
     }
     let (mut left_buffer, mut right_buffer) = ([0; MAX_TEXT], [0; MAX_TEXT]);
     let left = decode(left, &mut left_buffer);
     let right = decode(right, &mut right_buffer);
-    of_symbols(left, right, |&character| character)
+    of_symbols(left, right, &mut CharacterPlaces::default())
 }
 
 /// How many characters a text (WTF-8) has.
 pub(crate) fn character_count(text: &[u8]) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
     text.iter().filter(|&&byte| !is_continuation(byte)).count()
 }
 
@@ -46,19 +49,20 @@ fn decode<'a>(text: &[u8], buffer: &'a mut [u32; MAX_TEXT]) -> &'a [u32] {
 }
 
 #[allow(clippy::cast_precision_loss)] // short lengths
-fn of_symbols<T: PartialEq>(left: &[T], right: &[T], code: impl Fn(&T) -> u32 + Copy) -> f64 {
+fn of_symbols<T: Copy + PartialEq>(left: &[T], right: &[T], places: &mut impl Places<T>) -> f64 {
     let total = left.len() + right.len();
     if total == 0 {
         return 1.0;
     }
-    let common = common_subsequence(left, right, code);
+    let common = common_subsequence(left, right, places);
     (2 * common) as f64 / total as f64
 }
 
-fn common_subsequence<T: PartialEq>(
+/// The length of the longest common subsequence: what is common at both ends is part of one.
+fn common_subsequence<T: Copy + PartialEq>(
     left: &[T],
     right: &[T],
-    code: impl Fn(&T) -> u32 + Copy,
+    places: &mut impl Places<T>,
 ) -> usize {
     let prefix = left.iter().zip(right).take_while(|(l, r)| l == r).count();
     let left = left.get(prefix..).unwrap_or_default();
@@ -72,89 +76,152 @@ fn common_subsequence<T: PartialEq>(
     } else {
         (right, left)
     };
-    let middle = match short.len() {
-        0 => 0,
-        1..=64 => in_one_word(short, long, code),
-        _ => in_two_words(short, long, code),
+    let first = short.get(..WORD).unwrap_or(short);
+    let second = short.get(WORD..).unwrap_or_default();
+    let middle = match (first, second) {
+        ([], _) => 0,
+        (_, []) => in_one_word(first, long, places),
+        _ => in_two_words(first, second, long, places),
     };
     prefix + suffix + middle
 }
 
-/// Where each symbol of a text stands: a bit a place. Symbols share slots by open addressing.
-struct Places<W> {
-    codes: [u32; SLOTS],
-    places: [W; SLOTS],
+/// Symbols to a word of the processor, a bit each.
+const WORD: usize = 64;
+
+/// The column of bits after the one before: a 0 stays where a match is counted.
+#[inline]
+fn next_column(column: u64, matches: u64) -> u64 {
+    let matches = column & matches;
+    column.wrapping_add(matches) | (column - matches)
 }
 
-/// More than twice the distinct symbols of the longest text.
-const SLOTS: usize = 256;
+fn in_one_word<T: Copy>(short: &[T], long: &[T], places: &mut impl Places<T>) -> usize {
+    places.mark(short);
+    let unmatched = long.iter().fold(u64::MAX, |column, &symbol| {
+        next_column(column, places.of(symbol))
+    });
+    unmatched.count_zeros() as usize
+}
 
-/// No symbol's code: WTF-8 has no byte 0xFF.
-const FREE: u32 = u32::MAX;
+/// The same for a longer text: what the first word carries goes into the second. The places of
+/// both are looked up in turn, over two passes.
+fn in_two_words<T: Copy>(
+    first: &[T],
+    second: &[T],
+    long: &[T],
+    places: &mut impl Places<T>,
+) -> usize {
+    let mut first_matches = [0; MAX_TEXT];
+    places.mark(first);
+    for (matches, &symbol) in first_matches.iter_mut().zip(long) {
+        *matches = places.of(symbol);
+    }
+    places.clear(first);
+    places.mark(second);
+    let columns = long.iter().zip(&first_matches);
+    let (low, high) = columns.fold((u64::MAX, u64::MAX), |(low, high), (&symbol, &matches)| {
+        let low_matches = low & matches;
+        let (sum, carries) = low.overflowing_add(low_matches);
+        let high_matches = high & places.of(symbol);
+        let high_sum = high.wrapping_add(high_matches);
+        (
+            sum | (low - low_matches),
+            high_sum.wrapping_add(u64::from(carries)) | (high - high_matches),
+        )
+    });
+    (low.count_zeros() + high.count_zeros()) as usize
+}
 
-impl<W: Copy + Default> Places<W> {
-    fn new() -> Self {
-        Self {
-            codes: [FREE; SLOTS],
-            places: [W::default(); SLOTS],
+/// Where each symbol stands in up to 64 symbols: a bit a place.
+trait Places<T: Copy> {
+    fn mark(&mut self, symbols: &[T]);
+    fn clear(&mut self, symbols: &[T]);
+    fn of(&self, symbol: T) -> u64;
+}
+
+struct AsciiPlaces([u64; 128]);
+
+impl Default for AsciiPlaces {
+    fn default() -> Self {
+        Self([0; 128])
+    }
+}
+
+impl Places<u8> for AsciiPlaces {
+    #[inline]
+    fn mark(&mut self, symbols: &[u8]) {
+        for (place, &symbol) in symbols.iter().enumerate() {
+            self.0[usize::from(symbol & 0x7F)] |= 1 << (place % WORD);
         }
     }
 
-    /// The slot of a symbol, or the free one where it belongs.
-    fn slot(&self, code: u32) -> usize {
-        let mut slot = (code.wrapping_mul(0x9E37_79B9) >> 24) as usize;
+    #[inline]
+    fn clear(&mut self, symbols: &[u8]) {
+        for &symbol in symbols {
+            self.0[usize::from(symbol & 0x7F)] = 0;
+        }
+    }
+
+    #[inline]
+    fn of(&self, symbol: u8) -> u64 {
+        self.0[usize::from(symbol & 0x7F)]
+    }
+}
+
+/// Slots by open addressing, more than twice as many as there are symbols.
+struct CharacterPlaces {
+    characters: [u32; SLOTS],
+    places: [u64; SLOTS],
+}
+
+const SLOTS: usize = 256;
+
+/// No character has this number: WTF-8 has no byte 0xFF.
+const FREE: u32 = u32::MAX;
+
+impl Default for CharacterPlaces {
+    fn default() -> Self {
+        Self {
+            characters: [FREE; SLOTS],
+            places: [0; SLOTS],
+        }
+    }
+}
+
+impl CharacterPlaces {
+    /// The slot of a character, or the free one where it belongs.
+    fn slot(&self, character: u32) -> usize {
+        let mut slot = (character.wrapping_mul(0x9E37_79B9) >> 24) as usize % SLOTS;
         for _ in 0..SLOTS {
-            let found = self.codes.get(slot).copied().unwrap_or(FREE);
-            if found == code || found == FREE {
+            let found = self.characters[slot];
+            if found == character || found == FREE {
                 break;
             }
             slot = (slot + 1) % SLOTS;
         }
         slot
     }
-
-    fn places_of(&self, code: u32) -> W {
-        self.places
-            .get(self.slot(code))
-            .copied()
-            .unwrap_or_default()
-    }
-
-    fn place_mut(&mut self, code: u32) -> Option<&mut W> {
-        let slot = self.slot(code);
-        if let Some(found) = self.codes.get_mut(slot) {
-            *found = code;
-        }
-        self.places.get_mut(slot)
-    }
 }
 
-fn in_one_word<T>(short: &[T], long: &[T], code: impl Fn(&T) -> u32) -> usize {
-    let mut places = Places::<u64>::new();
-    for (place, symbol) in short.iter().enumerate() {
-        if let Some(bits) = places.place_mut(code(symbol)) {
-            *bits |= 1 << place;
+impl Places<u32> for CharacterPlaces {
+    fn mark(&mut self, symbols: &[u32]) {
+        for (place, &symbol) in symbols.iter().enumerate() {
+            let slot = self.slot(symbol);
+            self.characters[slot] = symbol;
+            self.places[slot] |= 1 << (place % WORD);
         }
     }
-    let unmatched = long.iter().fold(u64::MAX, |row, symbol| {
-        let matches = row & places.places_of(code(symbol));
-        row.wrapping_add(matches) | (row - matches)
-    });
-    unmatched.count_zeros() as usize
-}
 
-fn in_two_words<T>(short: &[T], long: &[T], code: impl Fn(&T) -> u32) -> usize {
-    let mut places = Places::<u128>::new();
-    for (place, symbol) in short.iter().enumerate() {
-        if let Some(bits) = places.place_mut(code(symbol)) {
-            *bits |= 1 << place;
+    fn clear(&mut self, symbols: &[u32]) {
+        for &symbol in symbols {
+            self.places[self.slot(symbol)] = 0;
         }
     }
-    let unmatched = long.iter().fold(u128::MAX, |row, symbol| {
-        let matches = row & places.places_of(code(symbol));
-        row.wrapping_add(matches) | (row - matches)
-    });
-    unmatched.count_zeros() as usize
+
+    fn of(&self, symbol: u32) -> u64 {
+        self.places[self.slot(symbol)]
+    }
 }
 
 #[cfg(test)]
