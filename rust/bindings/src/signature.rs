@@ -25,7 +25,43 @@ const NEAR_ANCESTORS: usize = 16;
 /// How often `default=` may be asked about one place.
 const MAX_DEFAULTS: usize = 1000;
 
-/// Return the signature of a tool call: 32 hexadecimal digits, equal exactly for equal calls.
+/// Return what a tool call is known by: equal exactly for equal calls.
+///
+/// The signature is a hash (128 bits of BLAKE3) of the tool's name and its arguments in canonical
+/// form, the same in every process, on every machine and in every release:
+///
+/// - Keys count by themselves, not by their order (RFC 8785), at every depth; keys that are no
+///   str are taken as `json.dumps` writes them.
+/// - Integers are exact at any size. A float below 2**53 that has no fraction is that integer, so
+///   `1.0` is `1` and `-0.0` is `0`; larger floats equal no integer. `True` is not `1`. NaN and the
+///   infinities each equal only themselves.
+/// - Strings are compared as they are, without Unicode normalisation.
+/// - A tuple is a list. None, `{}` and an empty text are no arguments.
+/// - Arguments given as str are parsed when they are JSON (what `json.loads` takes), else they are
+///   that string.
+///
+/// Linear in the size of the arguments, but for the sorting of keys.
+///
+/// Args:
+///     name: The tool's name.
+///     arguments: A value of JSON types (subclasses count as their base), usually a dict; or JSON
+///         text; or None.
+///     default: Called with each value that has no JSON type, as in `json.dumps`; what it returns
+///         is signed in its place.
+///
+/// Returns:
+///     32 hexadecimal digits.
+///
+/// Raises:
+///     TypeError: A value or a key has no JSON type; the message says where it stands.
+///     ValueError: The arguments contain themselves, or are nested deeper than 16384.
+///
+/// Example:
+///     >>> from turnwarden import call_signature
+///     >>> call_signature("search", {"query": "tea", "page": 1})
+///     '63202f58f4a75f6a5dfab1280e3ea6ee'
+///     >>> call_signature("search", '{"page": 1.0, "query": "t\\u0065a"}')
+///     '63202f58f4a75f6a5dfab1280e3ea6ee'
 #[pyfunction]
 #[pyo3(signature = (name, arguments, *, default=None))]
 pub(crate) fn call_signature<'py>(
@@ -48,6 +84,39 @@ pub(crate) fn hex_string(py: Python<'_>, signature: Signature) -> Bound<'_, PySt
 }
 
 /// Return how alike the arguments of two calls are, from 0 to 1.
+///
+/// The leaves of both argument trees (values that are no list or dict, and empty ones of these)
+/// are aligned by their path. A leaf weighs `log2(2 + length)`: the length of a string in
+/// characters, of any other value as JSON. The similarity is the mean of the leaves' similarities
+/// by weight (the larger of the two), where a leaf that only one side has counts as unlike:
+///
+/// - Two strings of up to 127 bytes of UTF-8: `1 - Indel distance / (length a + length b)`.
+/// - Longer strings: the same, estimated from a sample of 64 pairs of neighbouring words (fewer
+///   when there are many strings), usually within 0.03.
+/// - Other values: 1 if they are equal as in `call_signature`, else 0.
+///
+/// Of more than 32 leaves, those of the top level are compared before deeper ones, of which a
+/// sample stands for all. Symmetric; 1 exactly for equal arguments, as far as they were compared.
+/// Arguments are read as `call_signature` reads them: linear in their size, while the comparison
+/// itself takes about a microsecond at any size.
+///
+/// Args:
+///     a: Arguments of one call: JSON types, JSON text, or None.
+///     b: Arguments of the other.
+///
+/// Returns:
+///     0 for nothing in common, 1 for equal arguments.
+///
+/// Raises:
+///     TypeError: A value or a key has no JSON type; the message says where it stands.
+///     ValueError: Arguments contain themselves, or are nested deeper than 16384.
+///
+/// Example:
+///     >>> from turnwarden import argument_similarity
+///     >>> argument_similarity({"query": "tea in Oslo"}, {"query": "tea in Bergen"})
+///     0.5833333333333333
+///     >>> argument_similarity({"a": 1, "b": 2}, {"a": 1, "b": 3})
+///     0.5
 #[pyfunction]
 pub(crate) fn argument_similarity(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<f64> {
     let sketch = |arguments| {
