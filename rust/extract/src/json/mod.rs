@@ -16,6 +16,7 @@ mod path;
 mod prose;
 mod reader;
 mod scan;
+mod strict;
 mod string;
 mod unescape;
 mod visit;

@@ -55,6 +55,7 @@ pub(super) struct Document {
     scalar_start: Option<usize>,
     /// Where the value being read begins in the output.
     value_out: usize,
+    value_members: usize,
 }
 
 impl Reader {
@@ -275,6 +276,7 @@ impl Reader {
         self.document.noted = false;
         self.document.scalar_start = None;
         self.document.value_out = self.out.len();
+        self.document.value_members = self.members.len();
         if self.document.values > 0 {
             self.out.push(',');
         }
@@ -295,7 +297,7 @@ impl Reader {
             self.out.push('{');
             self.open_member(Kind::Object, self.at);
         }
-        self.frames.push(Frame {
+        self.push_frame(Frame {
             shape: Shape::Object,
             open: self.out.rfind('{').unwrap_or(0),
             filled: again && !self.out.ends_with('{'),
@@ -491,6 +493,8 @@ impl Reader {
         self.document.error.get_or_insert(error);
         self.out.truncate(self.document.value_out);
         self.holes.retain(|&hole| hole < self.document.value_out);
+        self.members.truncate(self.document.value_members);
+        self.valueless.clear();
         self.frames.clear();
         self.comma = None;
         self.last_string = None;

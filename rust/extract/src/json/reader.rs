@@ -12,6 +12,7 @@ use super::decide::{self, Mismatch, Shape};
 use super::glyph::{Glyph, Quote, Seen};
 use super::kinds::{Error, ErrorKind, RepairKind};
 use super::prose::{Document, FENCES};
+use super::strict;
 use super::string::Text;
 use crate::Repair;
 use std::sync::Arc;
@@ -196,14 +197,14 @@ pub(super) struct Frame {
 /// The entry being written, should it have to be taken back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
-    mark: usize,
-    members: usize,
-    filled: bool,
-    key_start: usize,
-    key_end: usize,
-    offset: usize,
+    pub(super) mark: usize,
+    pub(super) members: usize,
+    pub(super) filled: bool,
+    pub(super) key_start: usize,
+    pub(super) key_end: usize,
+    pub(super) offset: usize,
     /// One past the key in the text.
-    end: usize,
+    pub(super) end: usize,
 }
 
 /// Reads one JSON value, or the values of a document, healing as it goes.
@@ -232,16 +233,18 @@ pub struct Reader {
     pub(super) out: String,
     pub(super) repairs: Vec<Repair>,
     pub(super) members: Vec<Member>,
-    valueless: Vec<ValuelessKey>,
+    pub(super) valueless: Vec<ValuelessKey>,
     pub(super) huge_numbers: Vec<usize>,
     pub(super) entry: Entry,
     /// A comma that has been read but not written.
     pub(super) comma: Option<usize>,
     /// The member of the scalar being read.
     open_member: Option<usize>,
-    root_kind: Option<Kind>,
+    pub(super) root_kind: Option<Kind>,
     /// What the last value was.
-    last_kind: Kind,
+    pub(super) last_kind: Kind,
+    /// Whether the fast path may be taken.
+    pub(super) strict_allowed: bool,
     pub(super) text: Text,
     pub(super) bare: Bare,
     pub(super) ahead: Ahead,
@@ -277,6 +280,7 @@ impl Reader {
         if options.mode == Mode::Document && options.closers.is_empty() {
             options.closers = Arc::clone(&FENCES);
         }
+        let strict_allowed = strict::is_safe(&options.closers);
         Self {
             options,
             start,
@@ -293,6 +297,7 @@ impl Reader {
             open_member: None,
             root_kind: None,
             last_kind: Kind::Null,
+            strict_allowed,
             text: Text::default(),
             bare: Bare::default(),
             ahead: Ahead::new(start),
@@ -329,6 +334,9 @@ impl Reader {
         };
         loop {
             let before = self.at;
+            if matches!(self.state, State::Value | State::Key | State::Next) {
+                self.strict(input);
+            }
             let mut flow = self.step(input);
             self.work += self.at.abs_diff(before) + 1;
             #[cfg(test)]
@@ -391,6 +399,7 @@ impl Reader {
         let limit = match state {
             State::Text | State::Quote => self.text_settled(self.entry.mark),
             State::Key | State::Next => self.out.len(),
+            State::Value | State::Bare if self.inside() != Some(Shape::Object) => self.out.len(),
             _ => self.entry.mark.min(self.out.len()),
         };
         let mut settled = limit;
@@ -648,6 +657,14 @@ impl Reader {
             .copied()
     }
 
+    pub(super) fn push_frame(&mut self, frame: Frame) {
+        self.frames.push(frame);
+    }
+
+    pub(super) fn pop_frame(&mut self) -> Option<Frame> {
+        self.frames.pop()
+    }
+
     pub(super) fn inside(&self) -> Option<Shape> {
         self.frames.last().map(|frame| frame.shape)
     }
@@ -768,7 +785,7 @@ impl Reader {
             Shape::Array | Shape::Parens => Kind::Array,
         };
         let member = self.open_member(kind, at);
-        self.frames.push(Frame {
+        self.push_frame(Frame {
             shape,
             open: self.out.len(),
             filled: false,
@@ -842,32 +859,42 @@ impl Reader {
     }
 
     pub(super) fn open_member(&mut self, kind: Kind, at: usize) -> Option<usize> {
-        let depth = self.frames.len();
         self.last_kind = kind;
-        if depth == 0 {
+        if self.frames.is_empty() {
             self.root_kind = Some(kind);
             return None;
         }
-        if depth > self.options.member_depth || self.members.len() >= MAX_MEMBERS {
+        if !self.records_members() {
             return None;
         }
-        let frame = self.frames.last()?;
-        let key = match frame.shape {
-            Shape::Object => self.entry.key_start..self.entry.key_end,
-            Shape::Array | Shape::Parens => 0..0,
+        let member = self.member(kind, at);
+        self.members.push(member);
+        let index = self.members.len() - 1;
+        self.open_member = Some(index);
+        Some(index)
+    }
+
+    /// Whether the next value is one of those to be recorded.
+    pub(super) fn records_members(&self) -> bool {
+        self.frames.len() <= self.options.member_depth && self.members.len() < MAX_MEMBERS
+    }
+
+    /// A member that begins here.
+    pub(super) fn member(&self, kind: Kind, at: usize) -> Member {
+        let frame = self.frames.last();
+        let key = match frame.map(|frame| frame.shape) {
+            Some(Shape::Object) => self.entry.key_start..self.entry.key_end,
+            _ => 0..0,
         };
-        self.members.push(Member {
-            depth,
-            parent: frame.member,
+        Member {
+            depth: self.frames.len(),
+            parent: frame.and_then(|frame| frame.member),
             key,
             kind,
             output: self.out.len()..self.out.len(),
             text: at..at,
             closed: false,
-        });
-        let index = self.members.len() - 1;
-        self.open_member = Some(index);
-        Some(index)
+        }
     }
 
     fn close_member(&mut self, index: Option<usize>) {
@@ -1124,7 +1151,7 @@ impl Reader {
             }
         }
         self.leave_string();
-        let Some(frame) = self.frames.pop() else {
+        let Some(frame) = self.pop_frame() else {
             return;
         };
         match frame.shape {
