@@ -180,7 +180,7 @@ impl Reader {
             }
             Some(Candidate::Entry) => {
                 self.document.looking = false;
-                self.reopen();
+                self.reopen(input);
                 Flow::Go
             }
             Some(Candidate::Prose) => {
@@ -284,7 +284,7 @@ impl Reader {
     }
 
     /// Goes on with an object whose braces are missing, or were closed too early.
-    fn reopen(&mut self) {
+    fn reopen(&mut self, input: Input<'_>) {
         let again = self.document.values > 0 && self.document.last_object;
         self.document.begun = true;
         self.document.noted = false;
@@ -297,19 +297,15 @@ impl Reader {
             self.out.push('{');
             self.open_member(Kind::Object, self.at);
         }
-        self.push_frame(Frame {
-            shape: Shape::Object,
-            open: self.out.rfind('{').unwrap_or(0),
-            filled: again && !self.out.ends_with('{'),
-            commas: false,
-            doubled: false,
-            member: None,
-            first_member: self.members.len(),
-            first_valueless: 0,
-            implicit: false,
-        });
+        let mut frame = Frame::new(self, Shape::Object, self.out.rfind('{').unwrap_or(0), None);
+        frame.filled = again && !self.out.ends_with('{');
+        self.push_frame(frame);
         self.comma = None;
-        self.state = if again { State::Next } else { State::Key };
+        self.state = State::Key;
+        if again {
+            self.comma = Some(self.at);
+            self.at += input.glyph(self.at).map_or(1, |seen| seen.length);
+        }
     }
 
     /// A value of the document is over.

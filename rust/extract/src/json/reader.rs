@@ -15,12 +15,15 @@ use super::prose::{Document, FENCES};
 use super::strict;
 use super::string::Text;
 use crate::Repair;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Repairs recorded for one value; the list ends there so that hostile text cannot fill memory.
 const MAX_REPAIRS: usize = 1 << 16;
 /// Members recorded for one value, for the same reason.
 const MAX_MEMBERS: usize = 1 << 18;
+
+/// Bytes of output to make room for at first, at most.
+const FIRST_RESERVE: usize = 1 << 12;
 
 /// How the text around the value is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +56,15 @@ pub struct ReaderOptions {
     pub keep_huge_numbers: bool,
 }
 
+static NO_CLOSERS: LazyLock<Arc<[Closer]>> = LazyLock::new(|| Arc::from([]));
+
 impl Default for ReaderOptions {
     fn default() -> Self {
         Self {
             max_depth: 512,
             max_bytes: 64 << 20,
             mode: Mode::Value,
-            closers: Arc::from([]),
+            closers: Arc::clone(&NO_CLOSERS),
             member_depth: 4,
             keep_huge_numbers: false,
         }
@@ -194,6 +199,23 @@ pub(super) struct Frame {
     pub(super) implicit: bool,
 }
 
+impl Frame {
+    /// A container whose opener stands at `open` in the output.
+    pub(super) fn new(reader: &Reader, shape: Shape, open: usize, member: Option<usize>) -> Self {
+        Self {
+            shape,
+            open,
+            filled: false,
+            commas: false,
+            doubled: false,
+            member,
+            first_member: reader.members.len(),
+            first_valueless: reader.valueless.len(),
+            implicit: false,
+        }
+    }
+}
+
 /// The entry being written, should it have to be taken back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
@@ -325,6 +347,10 @@ impl Reader {
         if text.len().saturating_sub(self.start) > self.options.max_bytes {
             let error = Error::new(ErrorKind::TooLong, self.start + self.options.max_bytes);
             return self.finish(Status::Failed(error));
+        }
+        if self.out.capacity() == 0 {
+            let rest = text.len().saturating_sub(self.at);
+            self.out.reserve(rest.min(FIRST_RESERVE));
         }
         let closers = Arc::clone(&self.options.closers);
         let input = Input {
@@ -658,6 +684,9 @@ impl Reader {
     }
 
     pub(super) fn push_frame(&mut self, frame: Frame) {
+        if self.frames.capacity() == 0 {
+            self.frames.reserve(8);
+        }
         self.frames.push(frame);
     }
 
@@ -785,17 +814,8 @@ impl Reader {
             Shape::Array | Shape::Parens => Kind::Array,
         };
         let member = self.open_member(kind, at);
-        self.push_frame(Frame {
-            shape,
-            open: self.out.len(),
-            filled: false,
-            commas: false,
-            doubled: false,
-            member,
-            first_member: self.members.len(),
-            first_valueless: self.valueless.len(),
-            implicit: false,
-        });
+        let frame = Frame::new(self, shape, self.out.len(), member);
+        self.push_frame(frame);
         self.out.push(match shape {
             Shape::Object => '{',
             Shape::Array | Shape::Parens => '[',
