@@ -4,8 +4,8 @@
 //! section; until then it may still be text that only names a marker.
 
 use crate::FaultKind;
-use crate::calls::{fault, fault_of};
-use crate::grammars::{Begin, Input, Item, Read};
+use crate::calls::fault;
+use crate::grammars::{Begin, Context, Input, Item, Read};
 use crate::machine::{Flow, Machine, State};
 use crate::markers::{Hit, Look, MarkerId};
 use crate::plan::{Entry, SyntaxId};
@@ -16,6 +16,8 @@ use crate::scan::Stops;
 pub(crate) struct Block {
     /// The marker that opened it.
     open: Hit,
+    /// Where it ends: there the scan goes on if this is no section.
+    behind: usize,
     /// What it may be.
     syntaxes: Vec<SyntaxId>,
     /// Where the next item is looked for.
@@ -35,9 +37,23 @@ struct Junk {
 }
 
 impl Block {
-    pub(crate) fn new(open: Hit, syntaxes: Vec<SyntaxId>) -> Self {
+    /// A section that `open` begins; `is_call`: the marker opens a call of its own.
+    pub(crate) fn new(
+        mut open: Hit,
+        syntaxes: Vec<SyntaxId>,
+        is_call: bool,
+        input: Input<'_>,
+    ) -> Self {
+        let behind = open.end;
+        if is_call {
+            open.end = open.start;
+        } else if input.slice(0, open.end).ends_with(['[', '{']) {
+            // The payload's own bracket is part of the marker.
+            open.end -= 1;
+        }
         Self {
             open,
+            behind,
             syntaxes,
             at: open.end,
             item: None,
@@ -94,7 +110,8 @@ impl Machine {
                         start: at,
                         kind: FaultKind::Junk,
                     };
-                    block.junk = Some((junk, at));
+                    let past = input.rest(at).chars().next().map_or(1, char::len_utf8);
+                    block.junk = Some((junk, at + past));
                 }
             }
         }
@@ -111,7 +128,8 @@ impl Machine {
         let Some(entry) = shared.plan.entry(syntax) else {
             return true;
         };
-        let read = item.read(entry, Self::rules(&shared), input, &mut drafts);
+        let context = Context { plan: &shared.plan, entry, rules: Self::rules(&shared) };
+        let read = item.read(context, input, &mut drafts);
         let over = !matches!(read, Read::Wait);
         if over {
             let repairs = item.repairs().to_vec();
@@ -133,14 +151,11 @@ impl Machine {
                 block.item = None;
                 true
             }
-            Read::Failed(error, span) => {
+            Read::Failed(kind, span) => {
                 block.item = None;
                 block.at = span.start;
-                let junk = Junk {
-                    start: span.start,
-                    kind: fault_of(error),
-                };
-                block.junk = Some((junk, error.offset));
+                let junk = Junk { start: span.start, kind };
+                block.junk = Some((junk, span.end.max(span.start + 1)));
                 true
             }
         }
@@ -148,19 +163,17 @@ impl Machine {
 
     /// What stands at `at`: an end, another beginning, an item, or nothing of that.
     fn next_in(&self, block: &Block, at: usize, input: Input<'_>) -> Next {
-        let wanted = |id: MarkerId| {
-            self.entries(block)
-                .any(|e| e.close.contains(&id) || e.open.contains(&id))
-        };
+        let wanted = |id: MarkerId| self.entries(block).any(|entry| entry.bounds_section(id) || entry.inner.open.contains(&id));
         let look = self
             .shared
             .plan
             .markers
-            .look(input.bytes(), at, input.last, wanted);
+            .look_from(input.bytes(), at, input.last, wanted);
         match look {
             Look::Hit(hit) if self.entries(block).any(|e| e.close.contains(&hit.id)) => {
                 return Next::Closer(hit);
             }
+            Look::Hit(hit) if self.opens_calls(block, hit) => {}
             Look::Hit(hit) => return Next::Opener(hit),
             Look::Partial(_) => return Next::Wait,
             Look::Nothing => {}
@@ -169,7 +182,9 @@ impl Machine {
             let Some(entry) = self.shared.plan.entry(*syntax) else {
                 continue;
             };
-            match Item::begin(entry, Self::rules(&self.shared), input, at) {
+            let context =
+                Context { plan: &self.shared.plan, entry, rules: Self::rules(&self.shared) };
+            match Item::begin(context, input, at, block.at) {
                 Begin::Yes(item) => return Next::Item(*syntax, item),
                 Begin::Wait => return Next::Wait,
                 Begin::No => {}
@@ -183,6 +198,11 @@ impl Machine {
             .syntaxes
             .iter()
             .filter_map(|syntax| self.shared.plan.entry(*syntax))
+    }
+
+    /// Whether a marker of the section opens a call of its own.
+    fn opens_calls(&self, block: &Block, hit: Hit) -> bool {
+        self.entries(block).any(|entry| entry.inner.open.contains(&hit.id))
     }
 
     /// Whether anything closes a section of this kind.
@@ -236,10 +256,7 @@ impl Machine {
                 };
             };
             let at = stop.at();
-            let wanted = |id: MarkerId| {
-                self.entries(block)
-                    .any(|e| e.close.contains(&id) || e.open.contains(&id))
-            };
+            let wanted = |id: MarkerId| self.entries(block).any(|entry| entry.bounds_section(id) || entry.inner.open.contains(&id));
             match markers.look(input.bytes(), at, input.last, wanted) {
                 Look::Nothing => from = at + 1,
                 found => break found,
@@ -264,7 +281,7 @@ impl Machine {
     /// Leaves the section at `end`; what was no section is text.
     fn leave(&mut self, block: &Block, end: usize) -> Flow {
         if !block.committed {
-            self.scan = block.open.end;
+            self.scan = block.behind;
             return Flow::Go;
         }
         self.markup(end);

@@ -17,6 +17,8 @@ pub(crate) struct Draft {
     /// Whether the call was closed, itself or from outside.
     pub(crate) complete: bool,
     pub(crate) repaired: bool,
+    /// Where text stood in the call that is no part of it.
+    pub(crate) junk: Option<usize>,
     pub(crate) span: Span,
 }
 
@@ -29,6 +31,8 @@ pub(crate) enum Arguments {
     Json(String),
     /// A value for each key, most of them as text.
     Pairs(Vec<(String, PairValue)>),
+    /// Values without keys, in order, and such with a key.
+    Positional(Vec<String>, Vec<(String, PairValue)>),
     /// One text that is all the input.
     Text(String),
     /// They were there but can't be used.
@@ -187,6 +191,7 @@ impl Rules<'_> {
             id: None,
             complete: true,
             repaired: false,
+            junk: None,
             span,
         };
         draft.id = parts.id.and_then(|(_, id)| match id.kind() {
@@ -254,6 +259,7 @@ impl Rules<'_> {
             complete,
             mut repaired,
             span,
+            ..
         } = draft;
         let mut misfit = None;
         let name = name
@@ -279,6 +285,15 @@ impl Rules<'_> {
                 None => json,
             },
             Arguments::Pairs(pairs) => self.typed_pairs(&name, &pairs, &mut misfit),
+            Arguments::Positional(values, pairs) => {
+                match self.named_values(&name, values, pairs) {
+                    Some(pairs) => self.typed_pairs(&name, &pairs, &mut misfit),
+                    None => {
+                        let kind = FaultKind::UnreadableArguments;
+                        return Settled::Fault(fault(kind, span.start, Some(name)));
+                    }
+                }
+            }
             Arguments::Text(text) => self.only_input(&name, &text),
         };
         if arguments.len() > self.limits.max_argument_bytes {
@@ -341,6 +356,25 @@ impl Rules<'_> {
         }
         json.push('}');
         json
+    }
+
+    /// Gives values without keys the names of the tool's parameters, in order; a single one of an
+    /// unknown tool is its input.
+    fn named_values(
+        &self,
+        name: &str,
+        values: Vec<String>,
+        pairs: Vec<(String, PairValue)>,
+    ) -> Option<Vec<(String, PairValue)>> {
+        let declared: Vec<&str> =
+            self.tools.map(|tools| tools.parameters(name).collect()).unwrap_or_default();
+        let single = values.len() == 1 && pairs.is_empty();
+        let keys = if declared.is_empty() && single { vec!["input"] } else { declared };
+        if values.len() > keys.len() {
+            return None;
+        }
+        let named = keys.iter().zip(values).map(|(key, json)| ((*key).to_owned(), PairValue::Json(json)));
+        Some(named.chain(pairs).collect())
     }
 
     fn only_input(&self, name: &str, text: &str) -> String {

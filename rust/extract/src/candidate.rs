@@ -156,10 +156,7 @@ impl Candidate {
         if !all {
             self.window *= 2;
         }
-        let window = Input {
-            text: input.slice(0, end),
-            last: input.last && all,
-        };
+        let window = input.up_to(end);
         (self.reading.read(window), all)
     }
 

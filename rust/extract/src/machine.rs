@@ -22,7 +22,7 @@ use crate::block::Block;
 use crate::calls::{Draft, Rules, Settled, fault};
 use crate::candidate::Candidate;
 use crate::engine::Shared;
-use crate::grammars::Input;
+use crate::grammars::{Input, SpaceMemo};
 use crate::markers::MarkerId;
 use crate::output::{Checkpoint, Output};
 use crate::plan::{Plan, SyntaxId};
@@ -125,6 +125,7 @@ pub(crate) struct Machine {
     pub(crate) after_reasoning: bool,
     /// JSON in prose has been looked for up to here.
     pub(crate) no_json_before: usize,
+    spaces: SpaceMemo,
     /// Text that has been let go but is scanned again: what to go back to, and where it begins.
     pub(crate) let_go: Option<(Checkpoint, usize)>,
 }
@@ -166,6 +167,7 @@ impl Machine {
             after_reasoning: false,
             no_json_before: 0,
             let_go: None,
+            spaces: SpaceMemo::default(),
             shared,
         }
     }
@@ -183,8 +185,10 @@ impl Machine {
 
     /// Reads on in `text`, the reply so far; `last` says that no more will come.
     pub(crate) fn advance(&mut self, text: &str, last: bool) {
-        let input = Input { text, last };
+        let spaces = std::mem::take(&mut self.spaces);
+        let input = Input::new(text, last, &spaces);
         while self.step(input) == Flow::Go {}
+        self.spaces = spaces;
     }
 
     fn step(&mut self, input: Input<'_>) -> Flow {

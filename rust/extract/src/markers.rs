@@ -5,12 +5,16 @@
 //! the anchor is compared backwards. So plain text costs what `memchr` costs, however many formats
 //! are read. Markers without an anchor byte get a substring search of their own.
 
+use std::collections::HashMap;
+
 use memchr::memmem;
 
 /// Bytes that a marker may be anchored at.
 const ANCHORS: &[u8] = b"<[:{";
 /// The one anchor outside ASCII: the first character of Kimi's reasoning tags.
 pub(crate) const DIAMOND: &str = "◁";
+/// Most bytes that may stand before the anchor of a marker, when it is looked for at a place.
+const LONGEST_PREFIX: usize = 16;
 /// Longest attribute-free end of a tag (`:suffix`, blanks) that is read.
 const LONGEST_TAIL: usize = 48;
 
@@ -76,7 +80,9 @@ pub(crate) struct Markers {
     prefixed: Vec<u32>,
     /// Markers without an anchor.
     unanchored: Vec<(memmem::Finder<'static>, Vec<u8>, MarkerId)>,
-    names: Vec<String>,
+    /// All spellings, and their markers.
+    spelled: HashMap<String, MarkerId>,
+    count: usize,
 }
 
 impl Markers {
@@ -86,7 +92,8 @@ impl Markers {
             nodes: vec![Node::default()],
             prefixed: Vec::new(),
             unanchored: Vec::new(),
-            names: Vec::new(),
+            spelled: HashMap::new(),
+            count: 0,
         }
     }
 
@@ -96,20 +103,32 @@ impl Markers {
     /// beginning of a tag with attributes. `｜` and `▁` also stand for `|` and for `_`, a space or
     /// `\_`. A text that begins with a newline is a marker at the beginning of a line.
     pub(crate) fn add(&mut self, text: &str) -> MarkerId {
-        if let Some(known) = self.names.iter().position(|name| name == text) {
-            return MarkerId::try_from(known).unwrap_or(MarkerId::MAX);
-        }
-        let id = MarkerId::try_from(self.names.len()).unwrap_or(MarkerId::MAX);
-        self.names.push(text.to_owned());
-        for spelling in spellings(text) {
-            self.insert(&spelling, id);
+        // Markers that share a spelling are one marker: nothing could tell them apart.
+        let spellings = spellings(text);
+        let shared = spellings.iter().find_map(|spelling| self.spelled.get(spelling).copied());
+        let id = shared.unwrap_or(MarkerId::try_from(self.count).unwrap_or(MarkerId::MAX));
+        self.count += usize::from(shared.is_none());
+        for spelling in spellings {
+            if !self.spelled.contains_key(&spelling) {
+                self.insert(&spelling, id);
+                self.spelled.insert(spelling, id);
+            }
         }
         id
     }
 
+    /// Adds the bytes that the spellings of a marker are anchored at.
+    pub(crate) fn anchors_of(&self, id: MarkerId, anchors: &mut Vec<u8>) {
+        for marker in self.markers.iter().filter(|marker| marker.id == id) {
+            if let Some(byte) = marker.stem.first().filter(|byte| !anchors.contains(byte)) {
+                anchors.push(*byte);
+            }
+        }
+    }
+
     /// How many markers there are.
     pub(crate) fn len(&self) -> usize {
-        self.names.len()
+        self.count
     }
 
     fn insert(&mut self, text: &str, id: MarkerId) {
@@ -146,7 +165,7 @@ impl Markers {
             prefix: prefix.to_vec(),
             stem: stem.to_vec(),
             tail,
-            any_case: tail != Tail::Exact,
+            any_case: tail != Tail::Exact || is_named_tag(rest),
             line_start,
             id,
         });
@@ -201,7 +220,7 @@ impl Markers {
             let Some(byte) = text.get(at) else {
                 let open = !last && !entry.edges.is_empty();
                 return if open {
-                    self.partial(text, anchor, node, found)
+                    self.partial(text, anchor, node, found, &wanted)
                 } else {
                     found
                 };
@@ -214,8 +233,42 @@ impl Markers {
         }
     }
 
+    /// The wanted marker that begins exactly at `start`, whose anchor may stand some bytes later.
+    pub(crate) fn look_from(
+        &self,
+        text: &[u8],
+        start: usize,
+        last: bool,
+        wanted: impl Fn(MarkerId) -> bool,
+    ) -> Look {
+        let rest = text.get(start..).unwrap_or_default();
+        let offset = rest.iter().take(LONGEST_PREFIX).position(|byte| is_anchor(*byte));
+        let look = match offset {
+            Some(offset) => self.look(text, start + offset, last, wanted),
+            None if !last && rest.len() < LONGEST_PREFIX => {
+                let begun = self.prefixed.iter().any(|number| {
+                    let marker = self.markers.get(*number as usize);
+                    marker.is_some_and(|m| wanted(m.id) && m.prefix.starts_with(rest))
+                });
+                if begun { Look::Partial(start) } else { Look::Nothing }
+            }
+            None => Look::Nothing,
+        };
+        match look {
+            Look::Hit(Hit { start: at, .. }) | Look::Partial(at) if at != start => Look::Nothing,
+            look => look,
+        }
+    }
+
     /// The text ended within the trie: where would the longest marker below `node` begin?
-    fn partial(&self, text: &[u8], anchor: usize, node: usize, found: Look) -> Look {
+    fn partial(
+        &self,
+        text: &[u8],
+        anchor: usize,
+        node: usize,
+        found: Look,
+        wanted: &impl Fn(MarkerId) -> bool,
+    ) -> Look {
         let before = text.get(..anchor).unwrap_or_default();
         let mut stack = vec![node];
         let mut earliest = None;
@@ -228,7 +281,7 @@ impl Markers {
                 let Some(marker) = self.markers.get(*number as usize) else {
                     continue;
                 };
-                if marker.fits_before(before) {
+                if wanted(marker.id) && marker.fits_before(before) {
                     let start = anchor - marker.prefix.len();
                     earliest = Some(earliest.map_or(start, |known: usize| known.min(start)));
                 }
@@ -298,6 +351,10 @@ impl Marker {
     }
 }
 
+fn is_anchor(byte: u8) -> bool {
+    ANCHORS.contains(&byte) || DIAMOND.as_bytes().first() == Some(&byte)
+}
+
 enum TailEnd {
     At(usize),
     Unknown,
@@ -347,6 +404,11 @@ fn tail_of(stem: &[u8]) -> Tail {
     } else {
         Tail::Exact
     }
+}
+
+/// `<function=` is the beginning of a tag, too.
+fn is_named_tag(stem: &[u8]) -> bool {
+    stem.last() == Some(&b'=') && stem.get(1).is_some_and(u8::is_ascii_alphabetic)
 }
 
 /// The spellings of a marker: full-width bars and lower blocks get lost on the way.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use turnwarden_cleanup::{END_OF_TURN, REASONING, WRAPPERS};
 
-use crate::formats::{Body, Format, Place, Syntax};
+use crate::formats::{ArgumentTag, Body, Format, NameAt, Part, Place, Syntax, Tag};
 use crate::json::Closer;
 use crate::markers::{MarkerId, Markers};
 
@@ -54,6 +54,45 @@ pub(crate) struct Entry {
     pub(crate) close: Vec<MarkerId>,
     /// What ends broken JSON inside.
     pub(crate) closers: Arc<[Closer]>,
+    /// The markers of single calls.
+    pub(crate) inner: Inner,
+}
+
+/// The markers of single calls and of their parts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inner {
+    /// They open a call.
+    pub(crate) open: Vec<MarkerId>,
+    /// They close it.
+    pub(crate) close: Vec<MarkerId>,
+    /// They follow the name, with what stands behind them.
+    pub(crate) parts: Vec<(MarkerId, Part)>,
+    /// They open an argument: its element, or its key.
+    pub(crate) argument_open: Vec<MarkerId>,
+    /// They close its element, or its value.
+    pub(crate) argument_close: Vec<MarkerId>,
+    /// What closes a key, what opens a value.
+    pub(crate) key_close: Option<MarkerId>,
+    pub(crate) value_open: Option<MarkerId>,
+    pub(crate) kind_open: Option<MarkerId>,
+    pub(crate) kind_close: Option<MarkerId>,
+    /// They mean nothing.
+    pub(crate) around: Vec<MarkerId>,
+    pub(crate) name_element: Option<(MarkerId, MarkerId)>,
+    /// The bytes that all of these, and those of the section, are anchored at.
+    pub(crate) anchors: Vec<u8>,
+}
+
+impl Entry {
+    /// Whether the marker belongs to a section of this syntax.
+    pub(crate) fn bounds_section(&self, id: MarkerId) -> bool {
+        self.close.contains(&id) || self.open.contains(&id)
+    }
+
+    /// Whether the marker opens or closes a call, or a section of calls.
+    pub(crate) fn bounds_calls(&self, id: MarkerId) -> bool {
+        self.bounds_section(id) || self.inner.open.contains(&id) || self.inner.close.contains(&id)
+    }
 }
 
 /// The formats of one parser, compiled.
@@ -67,6 +106,8 @@ pub(crate) struct Plan {
     pub(crate) fences: Vec<(String, SyntaxId)>,
     /// Syntaxes whose JSON calls are the whole reply.
     pub(crate) whole_json: Vec<SyntaxId>,
+    /// Syntaxes whose Python calls are the whole reply.
+    pub(crate) whole_python: Vec<SyntaxId>,
     pub(crate) workflow: Option<SyntaxId>,
     pub(crate) fence_closers: Arc<[Closer]>,
     pub(crate) no_closers: Arc<[Closer]>,
@@ -81,6 +122,7 @@ impl Plan {
             roles: Vec::new(),
             fences: Vec::new(),
             whole_json: Vec::new(),
+            whole_python: Vec::new(),
             workflow: None,
             fence_closers: Arc::from([Closer::anywhere("```"), Closer::anywhere("~~~")]),
             no_closers: Arc::from([]),
@@ -143,6 +185,7 @@ impl Plan {
             open: Vec::new(),
             close: Vec::new(),
             closers: Arc::clone(&self.no_closers),
+            inner: self.inner(&syntax.body),
         };
         match &syntax.place {
             Place::Markers { open, close } => {
@@ -156,9 +199,13 @@ impl Plan {
                     self.role(id, |roles| roles.closes_calls = true);
                     entry.close.push(id);
                 }
-                let literals = close.iter().chain(open).map(String::as_str);
+                let inner = syntax.body.call_markers();
+                let literals = close.iter().chain(open).map(String::as_str).chain(inner);
                 let fences = ["```", "~~~"];
                 entry.closers = literals.chain(fences).map(Closer::anywhere).collect();
+                for id in entry.open.iter().chain(&entry.close) {
+                    self.markers.anchors_of(*id, &mut entry.inner.anchors);
+                }
             }
             Place::Fence { languages } => {
                 for language in languages {
@@ -169,9 +216,63 @@ impl Plan {
             Place::Whole => match &syntax.body {
                 Body::Json(_) => self.whole_json.push(number),
                 Body::Workflow => self.workflow = Some(number),
+                Body::Python(_) => self.whole_python.push(number),
+                Body::Named(_) | Body::Tagged(_) | Body::KeyValue(_) | Body::Braced(_) => {}
             },
         }
         self.syntaxes.push(entry);
+    }
+
+    fn ids(&mut self, texts: &[String]) -> Vec<MarkerId> {
+        texts.iter().map(|text| self.marker(text)).collect()
+    }
+
+    /// Compiles the markers of single calls.
+    fn inner(&mut self, body: &Body) -> Inner {
+        let mut inner = Inner::default();
+        match body {
+            Body::Json(_) | Body::Workflow | Body::Python(_) | Body::Braced(_) => {}
+            Body::Named(named) => {
+                inner.open = self.ids(&named.open);
+                inner.close = self.ids(&named.close);
+                inner.parts =
+                    named.parts.iter().map(|(text, part)| (self.marker(text), *part)).collect();
+            }
+            Body::Tagged(tagged) => {
+                inner.open = self.ids(&tagged.call.open);
+                inner.close = self.ids(&tagged.call.close);
+                if let NameAt::Attribute { element: Some((open, close)), .. } = &tagged.call.name {
+                    inner.name_element = Some((self.marker(open), self.marker(close)));
+                }
+                match &tagged.argument {
+                    ArgumentTag::Keyed(Tag { open, close, .. }) => {
+                        inner.argument_open = self.ids(open);
+                        inner.argument_close = self.ids(close);
+                    }
+                    ArgumentTag::Element { around, .. } => inner.around = self.ids(around),
+                }
+            }
+            Body::KeyValue(pairs) => {
+                inner.open = self.ids(&pairs.open);
+                inner.close = self.ids(&pairs.close);
+                inner.parts = self.ids(&pairs.name_end).into_iter().map(|id| (id, Part::Ignored)).collect();
+                inner.argument_open = vec![self.marker(&pairs.key.0)];
+                inner.key_close = Some(self.marker(&pairs.key.1));
+                inner.value_open = Some(self.marker(&pairs.value.0));
+                inner.argument_close = vec![self.marker(&pairs.value.1)];
+                inner.kind_open = pairs.kind.as_ref().map(|kind| self.marker(&kind.0));
+                inner.kind_close = pairs.kind.as_ref().map(|kind| self.marker(&kind.1));
+            }
+        }
+        let parts: Vec<MarkerId> = inner.parts.iter().map(|(id, _)| *id).collect();
+        let lists = [&inner.open, &inner.close, &parts, &inner.argument_open, &inner.argument_close, &inner.around];
+        let mut ids: Vec<MarkerId> = lists.into_iter().flatten().copied().collect();
+        ids.extend([inner.key_close, inner.value_open, inner.kind_open, inner.kind_close].into_iter().flatten());
+        ids.extend(inner.name_element.into_iter().flat_map(|(open, close)| [open, close]));
+        for id in ids {
+            self.markers.anchors_of(id, &mut inner.anchors);
+        }
+        inner
     }
 
     pub(crate) fn roles(&self, id: MarkerId) -> &Roles {

@@ -71,8 +71,9 @@ impl Machine {
         let length = input.text.len();
         if !input.last {
             let held = self.shared.plan.markers.unfinished(input.bytes());
-            self.emit(input, held.unwrap_or(length).max(self.scan));
-            self.scan = length;
+            let free = held.map_or(length, |held| held.max(self.scan));
+            self.emit(input, free);
+            self.scan = free;
             return Flow::Wait;
         }
         self.emit(input, length);
@@ -449,7 +450,11 @@ impl Machine {
 
     fn begin_block(&mut self, hit: Hit, syntaxes: Vec<SyntaxId>, input: Input<'_>) -> Flow {
         self.emit(input, hit.start);
-        self.state = State::Block(Box::new(Block::new(hit, syntaxes)));
+        let is_call = syntaxes.iter().all(|syntax| {
+            let entry = self.shared.plan.entry(*syntax);
+            entry.is_some_and(|entry| entry.inner.open.contains(&hit.id))
+        });
+        self.state = State::Block(Box::new(Block::new(hit, syntaxes, is_call, input)));
         Flow::Go
     }
 

@@ -205,6 +205,12 @@ impl Tools {
             .map(|(_, schema)| schema)
     }
 
+    /// The names of a tool's parameters, in order.
+    pub(crate) fn parameters(&self, name: &str) -> impl Iterator<Item = &str> {
+        let parameters = self.find(name).map(|tool| tool.parameters.iter());
+        parameters.into_iter().flatten().map(|(key, _)| key.as_str())
+    }
+
     /// The tool's only parameter that is a string.
     pub(crate) fn only_string(&self, name: &str) -> Option<&str> {
         let tool = self.find(name)?;
@@ -582,6 +588,17 @@ pub(crate) fn push_text(json: &mut String, schema: Option<&Schema>, text: &str) 
 fn strict(text: &str) -> Result<String, usize> {
     let (json, clean) = read(text)?;
     if clean { Ok(json) } else { Err(0) }
+}
+
+/// A valid JSON value, made compact.
+pub(crate) fn strict_value(text: &str) -> Option<String> {
+    strict(text).ok()
+}
+
+/// A valid JSON object, made compact.
+pub(crate) fn strict_object(text: &str) -> Option<String> {
+    let object = text.starts_with('{').then(|| strict(text).ok())??;
+    (Value::new(&object).kind() == Kind::Object).then_some(object)
 }
 
 /// JSON that may have to be healed, made compact.

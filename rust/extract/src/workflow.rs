@@ -215,10 +215,7 @@ impl Machine {
         let rules = Self::rules(&self.shared);
         let start = content.len() - content.trim_start().len();
         let mut reading = Reading::new(rules, &self.plan().no_closers, start);
-        let status = reading.read(Input {
-            text: content,
-            last: true,
-        });
+        let status = reading.read(Input::whole(content));
         let Status::Done {
             end,
             complete: true,

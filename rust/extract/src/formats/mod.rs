@@ -2,7 +2,11 @@
 //! and where name and arguments stand. One engine reads them all.
 
 mod json_wrappers;
+mod key_value;
+mod named;
+mod python;
 mod registry;
+mod tagged;
 
 pub use registry::{format_named, formats};
 
@@ -117,6 +121,137 @@ pub enum Body {
     Json(JsonCalls),
     /// Workflow JSON: `{"content": ..., "next": [...]}`.
     Workflow,
+    /// A name, markers, and a JSON object of arguments.
+    Named(NamedCalls),
+    /// An element for each call, and one for each argument in it.
+    Tagged(TaggedCalls),
+    /// A name, and an element for each key and for each value.
+    KeyValue(KeyValueCalls),
+    /// Python calls, `f(a=1)`, in a list, on lines of their own, or alone.
+    Python(PythonCalls),
+    /// `call:name{key:value}`, strings between quote tokens.
+    Braced(BracedCalls),
+}
+
+/// Calls as a name, markers, and arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedCalls {
+    /// Any of these opens a call; none: a call begins with its name.
+    pub open: Vec<String>,
+    /// Markers after the name, and what the text behind each of them is.
+    pub parts: Vec<(String, Part)>,
+    /// Any of these closes a call; several may stand in a row.
+    pub close: Vec<String>,
+    /// Taken off the beginning of a name.
+    pub prefix: String,
+    /// Whether `:0` or the like may follow the name; all of it is the call's id then.
+    pub indexed: bool,
+}
+
+/// What the text behind a marker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The tool's name, if there is any text.
+    Name,
+    /// The call's id.
+    Id,
+    /// A JSON object of arguments.
+    Arguments,
+    /// Plain text, up to what closes the call, that is the whole input.
+    Input,
+    /// Of no interest.
+    Ignored,
+}
+
+/// Calls as elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaggedCalls {
+    /// The element of a call.
+    pub call: Tag,
+    /// The element of an argument.
+    pub argument: ArgumentTag,
+    /// Whether a value stands on lines of its own: one line end on each side is no part of it.
+    pub framed: bool,
+    /// Whether a value may be `<![CDATA[...]]>`.
+    pub cdata: bool,
+}
+
+/// An element: `open`, its name or attributes, `end`, content, `close`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// Any of these opens it.
+    pub open: Vec<String>,
+    /// Where its name stands.
+    pub name: NameAt,
+    /// Ends the opening tag.
+    pub end: String,
+    /// Any of these closes it.
+    pub close: Vec<String>,
+}
+
+/// Where the name of an element stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameAt {
+    /// Right behind `open`, as in `<function=NAME>`.
+    Inline,
+    /// In any of these attributes; or, without such an attribute, in a first element of its own.
+    Attribute {
+        /// The names of the attributes.
+        names: Vec<String>,
+        /// What stands around the name in an element of its own.
+        element: Option<(String, String)>,
+    },
+}
+
+/// How the arguments of a call are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgumentTag {
+    /// Elements of one kind, which say their key.
+    Keyed(Tag),
+    /// The key is the element's name: `open` key `end` value `close` key `end`.
+    Element {
+        /// Begins an opening tag.
+        open: String,
+        /// Ends a tag.
+        end: String,
+        /// Begins a closing tag.
+        close: String,
+        /// Markers around all arguments, which mean nothing.
+        around: Vec<String>,
+    },
+}
+
+/// Calls as a name with keys and values in elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyValueCalls {
+    /// Any of these opens a call; none: a call begins with its name.
+    pub open: Vec<String>,
+    /// Any of these may follow the name.
+    pub name_end: Vec<String>,
+    /// What stands around a key.
+    pub key: (String, String),
+    /// What may stand around the type of a value.
+    pub kind: Option<(String, String)>,
+    /// What stands around a value.
+    pub value: (String, String),
+    /// Any of these closes a call.
+    pub close: Vec<String>,
+}
+
+/// Python calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PythonCalls {
+    /// Taken off the end of a name: `.call` in `search.call(q="x")`.
+    pub suffix: String,
+}
+
+/// Calls as `call:name{...}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BracedCalls {
+    /// Begins a call.
+    pub prefix: String,
+    /// Stands on both sides of a string.
+    pub quotes: Vec<String>,
 }
 
 /// Calls as JSON objects.
@@ -155,5 +290,20 @@ impl JsonCalls {
             explicit: false,
             ..Self::marked()
         }
+    }
+}
+
+impl Body {
+    /// What opens and closes single calls.
+    pub(crate) fn call_markers(&self) -> impl Iterator<Item = &str> {
+        let (open, close) = match self {
+            Self::Named(calls) => (calls.open.as_slice(), calls.close.as_slice()),
+            Self::Tagged(calls) => (calls.call.open.as_slice(), calls.call.close.as_slice()),
+            Self::KeyValue(calls) => (calls.open.as_slice(), calls.close.as_slice()),
+            Self::Json(_) | Self::Workflow | Self::Python(_) | Self::Braced(_) => {
+                (&[][..], &[][..])
+            }
+        };
+        close.iter().chain(open).map(String::as_str)
     }
 }

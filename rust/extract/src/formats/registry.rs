@@ -47,5 +47,9 @@ fn families() -> Vec<Format> {
         )),
     ];
     all.extend(super::json_wrappers::all());
+    all.extend(super::python::all());
+    all.extend(super::tagged::all());
+    all.extend(super::named::all());
+    all.extend(super::key_value::all());
     all
 }

@@ -2,9 +2,8 @@
 
 use crate::calls::{Arguments, Draft, Rules};
 use crate::formats::JsonCalls;
-use crate::grammars::{Begin, Input, Item, Read};
+use crate::grammars::{Begin, Context, Input, Item, Read};
 use crate::json::{Kind, Status};
-use crate::plan::Entry;
 use crate::reading::Reading;
 use crate::{FaultKind, Repair, Span};
 
@@ -25,12 +24,12 @@ pub(crate) struct JsonItem {
 }
 
 impl JsonItem {
-    pub(crate) fn begin(entry: &Entry, rules: Rules<'_>, input: Input<'_>, at: usize) -> Begin {
+    pub(crate) fn begin(context: Context<'_>, input: Input<'_>, at: usize) -> Begin {
         match past_fence(input, at) {
             Fenced::Wait => Begin::Wait,
-            Fenced::At { value, marks } if opens_json(input.slice(value, input.text.len())) => {
+            Fenced::At { value, marks } if opens_json(input.rest(value)) => {
                 Begin::Yes(Item::Json(Box::new(Self {
-                    reading: Reading::new(rules, &entry.closers, value),
+                    reading: Reading::new(context.rules, &context.entry.closers, value),
                     seen: 0,
                     fence: marks,
                     ended: None,
@@ -43,10 +42,11 @@ impl JsonItem {
     pub(crate) fn read(
         &mut self,
         keys: &JsonCalls,
-        rules: Rules<'_>,
+        context: Context<'_>,
         input: Input<'_>,
         drafts: &mut Vec<Draft>,
     ) -> Read {
+        let rules = context.rules;
         if let Some(end) = self.ended {
             return close_fence(input, end, self.fence);
         }
@@ -54,13 +54,7 @@ impl JsonItem {
         self.closed_items(keys, rules, drafts);
         match status {
             Status::NeedMore => Read::Wait,
-            Status::Failed(error) => Read::Failed(
-                error,
-                Span {
-                    start: self.reading.start(),
-                    end: error.offset,
-                },
-            ),
+            Status::Failed(error) => Read::failed(error, self.reading.start()),
             Status::Done { end, complete } => {
                 self.ended = Some(end);
                 match self.reading.kind() {
