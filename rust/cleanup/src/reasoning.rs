@@ -76,3 +76,9 @@ pub const WRAPPERS: &[Wrapper] = &[
         always: true,
     },
 ];
+
+/// Phrases that open reasoning where a reply begins, each with the one that must follow it.
+pub const PREFACES: &[(&str, &str)] = &[
+    ("Here is my thought process:", "Here is my response:"),
+    ("Here's my thought process:", "Here's my response:"),
+];

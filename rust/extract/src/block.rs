@@ -3,6 +3,8 @@
 //! Nothing is written until the first call (or junk that a marker closes) shows that this is a
 //! section; until then it may still be text that only names a marker.
 
+use turnwarden_cleanup::{Fence, Found, closing_fence, fence_closes_at};
+
 use crate::FaultKind;
 use crate::calls::fault;
 use crate::grammars::{Begin, Context, Input, Item, Read};
@@ -28,6 +30,8 @@ pub(crate) struct Block {
     /// Where text begins that is no item, and how far a marker was looked for after it.
     junk: Option<(Junk, usize)>,
     stops: Stops,
+    /// The fence that is the section.
+    fence: Option<Fence>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +64,27 @@ impl Block {
             committed: false,
             junk: None,
             stops: Stops::default(),
+            fence: None,
+        }
+    }
+
+    /// A section that is fenced code.
+    pub(crate) fn fenced(fence: Fence, syntax: SyntaxId) -> Self {
+        let open = Hit {
+            id: MarkerId::MAX,
+            start: fence.start,
+            end: fence.body,
+        };
+        Self {
+            open,
+            behind: fence.body,
+            syntaxes: vec![syntax],
+            at: fence.body,
+            item: None,
+            committed: false,
+            junk: None,
+            stops: Stops::default(),
+            fence: Some(fence),
         }
     }
 }
@@ -90,6 +115,27 @@ impl Machine {
                     return Flow::Wait;
                 }
                 return self.leave(&block, block.at);
+            }
+            let fence_end = block.fence.as_ref().map(|fence| {
+                let run = input.rest(at).starts_with(char::from(fence.mark));
+                if run {
+                    fence_closes_at(input.bytes(), at, fence, input.last)
+                } else {
+                    Found::Nowhere
+                }
+            });
+            match fence_end {
+                Some(Found::At(start, end)) => {
+                    if block.committed {
+                        self.out.cut_from_cleaned(start, end);
+                    }
+                    return self.leave(&block, end);
+                }
+                Some(Found::Unknown(_)) => {
+                    self.state = State::Block(block);
+                    return Flow::Wait;
+                }
+                Some(Found::Nowhere) | None => {}
             }
             match self.next_in(&block, at, input) {
                 Next::Wait => {
@@ -128,7 +174,11 @@ impl Machine {
         let Some(entry) = shared.plan.entry(syntax) else {
             return true;
         };
-        let context = Context { plan: &shared.plan, entry, rules: Self::rules(&shared) };
+        let context = Context {
+            plan: &shared.plan,
+            entry,
+            rules: Self::rules(&shared),
+        };
         let read = item.read(context, input, &mut drafts);
         let over = !matches!(read, Read::Wait);
         if over {
@@ -154,7 +204,10 @@ impl Machine {
             Read::Failed(kind, span) => {
                 block.item = None;
                 block.at = span.start;
-                let junk = Junk { start: span.start, kind };
+                let junk = Junk {
+                    start: span.start,
+                    kind,
+                };
                 block.junk = Some((junk, span.end.max(span.start + 1)));
                 true
             }
@@ -163,7 +216,10 @@ impl Machine {
 
     /// What stands at `at`: an end, another beginning, an item, or nothing of that.
     fn next_in(&self, block: &Block, at: usize, input: Input<'_>) -> Next {
-        let wanted = |id: MarkerId| self.entries(block).any(|entry| entry.bounds_section(id) || entry.inner.open.contains(&id));
+        let wanted = |id: MarkerId| {
+            self.entries(block)
+                .any(|entry| entry.bounds_section(id) || entry.inner.open.contains(&id))
+        };
         let look = self
             .shared
             .plan
@@ -182,8 +238,11 @@ impl Machine {
             let Some(entry) = self.shared.plan.entry(*syntax) else {
                 continue;
             };
-            let context =
-                Context { plan: &self.shared.plan, entry, rules: Self::rules(&self.shared) };
+            let context = Context {
+                plan: &self.shared.plan,
+                entry,
+                rules: Self::rules(&self.shared),
+            };
             match Item::begin(context, input, at, block.at) {
                 Begin::Yes(item) => return Next::Item(*syntax, item),
                 Begin::Wait => return Next::Wait,
@@ -202,7 +261,8 @@ impl Machine {
 
     /// Whether a marker of the section opens a call of its own.
     fn opens_calls(&self, block: &Block, hit: Hit) -> bool {
-        self.entries(block).any(|entry| entry.inner.open.contains(&hit.id))
+        self.entries(block)
+            .any(|entry| entry.inner.open.contains(&hit.id))
     }
 
     /// Whether anything closes a section of this kind.
@@ -215,6 +275,9 @@ impl Machine {
         let Some((junk, from)) = block.junk else {
             return Flow::Go;
         };
+        if block.fence.is_some() {
+            return self.junk_in_fence(block, junk, from, input);
+        }
         match self.marker_of(&mut block, from, input) {
             Look::Hit(hit) => {
                 self.commit(&mut block, input);
@@ -244,6 +307,37 @@ impl Machine {
         }
     }
 
+    /// Text in fenced calls that is no item: a fault up to the end of the fence.
+    fn junk_in_fence(
+        &mut self,
+        mut block: Box<Block>,
+        junk: Junk,
+        from: usize,
+        input: Input<'_>,
+    ) -> Flow {
+        let Some(fence) = block.fence.filter(|_| block.committed) else {
+            return self.leave(&block, junk.start);
+        };
+        let end = match closing_fence(input.bytes(), from, &fence, input.last) {
+            Found::Unknown(resume) => {
+                block.junk = Some((junk, resume));
+                self.state = State::Block(block);
+                return Flow::Wait;
+            }
+            Found::At(start, _) => start,
+            Found::Nowhere => input.text.len(),
+        };
+        let end = junk.start + input.slice(junk.start, end).trim_end().len();
+        self.markup(junk.start);
+        self.out.fault(fault(junk.kind, junk.start, None));
+        self.out.fault_span(self.done, end);
+        self.done = self.done.max(end);
+        block.junk = None;
+        block.at = end;
+        self.state = State::Block(block);
+        Flow::Go
+    }
+
     /// The next marker that belongs to the section.
     fn marker_of(&self, block: &mut Block, mut from: usize, input: Input<'_>) -> Look {
         let markers = &self.shared.plan.markers;
@@ -256,7 +350,10 @@ impl Machine {
                 };
             };
             let at = stop.at();
-            let wanted = |id: MarkerId| self.entries(block).any(|entry| entry.bounds_section(id) || entry.inner.open.contains(&id));
+            let wanted = |id: MarkerId| {
+                self.entries(block)
+                    .any(|entry| entry.bounds_section(id) || entry.inner.open.contains(&id))
+            };
             match markers.look(input.bytes(), at, input.last, wanted) {
                 Look::Nothing => from = at + 1,
                 found => break found,
@@ -275,6 +372,9 @@ impl Machine {
             self.settle_as_payload(input);
         }
         self.markup(block.open.end);
+        if block.fence.is_some() {
+            self.out.cut_from_cleaned(block.open.start, block.open.end);
+        }
         self.after_reasoning = false;
     }
 
@@ -282,6 +382,9 @@ impl Machine {
     fn leave(&mut self, block: &Block, end: usize) -> Flow {
         if !block.committed {
             self.scan = block.behind;
+            if let Some(fence) = block.fence {
+                self.state = State::Code(fence, fence.body);
+            }
             return Flow::Go;
         }
         self.markup(end);

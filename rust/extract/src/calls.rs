@@ -68,6 +68,7 @@ pub(crate) struct Parts<'a> {
     key_as_name: Option<&'a str>,
     has_mcp: bool,
     is_definition: bool,
+    plain_input: bool,
 }
 
 /// Finds name, arguments and id among the members of an object.
@@ -75,7 +76,10 @@ pub(crate) fn parts<'a>(
     members: impl Iterator<Item = (&'a str, Value<'a>)>,
     keys: &JsonCalls,
 ) -> Parts<'a> {
-    let mut parts = Parts::default();
+    let mut parts = Parts {
+        plain_input: keys.plain_input,
+        ..Parts::default()
+    };
     let mut inner = None;
     let mut only = None;
     for (index, (key, member)) in members.enumerate() {
@@ -202,7 +206,32 @@ impl Rules<'_> {
         draft.id = draft.id.filter(|id| !id.is_empty());
         if let Some((_, _, arguments)) = parts.arguments {
             self.read_arguments(arguments, &mut draft);
+            let refused = matches!(draft.arguments, Arguments::Refused(_));
+            if let (true, true, Some(text)) = (refused, parts.plain_input, arguments.text()) {
+                draft.arguments = Arguments::Text(text.into_owned());
+            }
         }
+        draft
+    }
+
+    /// The draft that a call of a native message is.
+    pub(crate) fn native_draft(&self, call: crate::native::Call, span: Span) -> Draft {
+        use crate::native::Arguments as Native;
+        let mut draft = Draft {
+            name: call.name,
+            arguments: Arguments::Missing,
+            id: call.id,
+            complete: true,
+            repaired: false,
+            junk: None,
+            span,
+        };
+        draft.arguments = match call.arguments {
+            Native::Text(text) => self.decoded(&text, &mut draft),
+            Native::Json(json) => Arguments::Json(json),
+            Native::Input(text) => Arguments::Text(text),
+            Native::Refused(_) => Arguments::Refused(FaultKind::ArgumentsNotAnObject),
+        };
         draft
     }
 
@@ -285,15 +314,13 @@ impl Rules<'_> {
                 None => json,
             },
             Arguments::Pairs(pairs) => self.typed_pairs(&name, &pairs, &mut misfit),
-            Arguments::Positional(values, pairs) => {
-                match self.named_values(&name, values, pairs) {
-                    Some(pairs) => self.typed_pairs(&name, &pairs, &mut misfit),
-                    None => {
-                        let kind = FaultKind::UnreadableArguments;
-                        return Settled::Fault(fault(kind, span.start, Some(name)));
-                    }
+            Arguments::Positional(values, pairs) => match self.named_values(&name, values, pairs) {
+                Some(pairs) => self.typed_pairs(&name, &pairs, &mut misfit),
+                None => {
+                    let kind = FaultKind::UnreadableArguments;
+                    return Settled::Fault(fault(kind, span.start, Some(name)));
                 }
-            }
+            },
             Arguments::Text(text) => self.only_input(&name, &text),
         };
         if arguments.len() > self.limits.max_argument_bytes {
@@ -366,14 +393,23 @@ impl Rules<'_> {
         values: Vec<String>,
         pairs: Vec<(String, PairValue)>,
     ) -> Option<Vec<(String, PairValue)>> {
-        let declared: Vec<&str> =
-            self.tools.map(|tools| tools.parameters(name).collect()).unwrap_or_default();
+        let declared: Vec<&str> = self
+            .tools
+            .map(|tools| tools.parameters(name).collect())
+            .unwrap_or_default();
         let single = values.len() == 1 && pairs.is_empty();
-        let keys = if declared.is_empty() && single { vec!["input"] } else { declared };
+        let keys = if declared.is_empty() && single {
+            vec!["input"]
+        } else {
+            declared
+        };
         if values.len() > keys.len() {
             return None;
         }
-        let named = keys.iter().zip(values).map(|(key, json)| ((*key).to_owned(), PairValue::Json(json)));
+        let named = keys
+            .iter()
+            .zip(values)
+            .map(|(key, json)| ((*key).to_owned(), PairValue::Json(json)));
         Some(named.chain(pairs).collect())
     }
 

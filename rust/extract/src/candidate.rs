@@ -8,6 +8,7 @@ use crate::grammars::Input;
 use crate::grammars::json::draft;
 use crate::json::{Error, Kind, Status};
 use crate::machine::{FenceFate, Flow, Machine, Pending, State};
+use crate::native;
 use crate::output::Checkpoint;
 use crate::plan::SyntaxId;
 use crate::prose::Wait;
@@ -227,7 +228,11 @@ impl Machine {
         let workflow = plan.workflow.is_some_and(|syntax| self.counts(syntax));
         match place {
             Place::Prose => workflow,
-            Place::Whole => workflow || plan.whole_json.iter().any(|syntax| self.counts(*syntax)),
+            Place::Whole => {
+                let whole = plan.whole_json.iter().chain(&plan.native);
+                workflow || whole.into_iter().any(|syntax| self.counts(*syntax))
+            }
+
             Place::Fence { .. } => workflow || self.fence_syntax().is_some(),
         }
     }
@@ -310,7 +315,7 @@ impl Machine {
                 // The array's first item: its keys follow.
             } else if member.depth == top && candidate.seen < 2 && !key.is_empty() {
                 let prose = candidate.place == Place::Prose && !matches!(key, "content" | "next");
-                if prose || !TELLING_KEYS.contains(&key) {
+                if prose || !TELLING_KEYS.contains(&key) && !native::may_begin(key) {
                     self.let_go(candidate, input);
                 }
             }
@@ -355,6 +360,7 @@ impl Machine {
         }
         self.settle_as_payload(input);
         self.emit(input, candidate.start);
+        candidate.checkpoint = self.out.checkpoint();
         self.fix_format(syntax);
         self.fresh = false;
         candidate.phase = Phase::Workflow(Progress::default());
@@ -368,6 +374,9 @@ impl Machine {
         complete: bool,
         input: Input<'_>,
     ) -> Flow {
+        if let Some(flow) = self.take_native(&mut candidate, end, input) {
+            return flow;
+        }
         if matches!(candidate.phase, Phase::Open | Phase::LetGo)
             && self.reads_workflow()
             && self.is_workflow(&candidate, complete)
@@ -391,6 +400,65 @@ impl Machine {
         self.emit(input, end);
         self.scan = end;
         Flow::Go
+    }
+
+    /// Takes JSON as a native message, when it is one and nothing visible stands before it.
+    fn take_native(
+        &mut self,
+        candidate: &mut Candidate,
+        end: usize,
+        input: Input<'_>,
+    ) -> Option<Flow> {
+        if candidate.place != Place::Whole || self.plan().native.is_empty() {
+            return None;
+        }
+        let has_next = matches!(&candidate.phase, Phase::Workflow(progress) if progress.has_next());
+        if has_next || self.pending.is_some() {
+            return None;
+        }
+        let begun = matches!(candidate.phase, Phase::Workflow(_));
+        let message = native::read_json(candidate.reading.output())?;
+        let plain = message.calls.is_empty() && message.reasoning.is_none();
+        let syntax = self.plan().native.iter().copied().find(|syntax| {
+            self.plan().label(*syntax) == Some(message.format) && (begun || self.counts(*syntax))
+        })?;
+        if begun && plain {
+            return None;
+        }
+        if begun {
+            self.out
+                .roll_back(std::mem::take(&mut candidate.checkpoint));
+            self.done = candidate.start;
+            self.format = None;
+            self.out.reply.format = None;
+        } else {
+            self.take_back_json(candidate);
+            self.emit(input, candidate.start);
+        }
+        let span = Span {
+            start: candidate.start,
+            end,
+        };
+        let rules = Self::rules(&self.shared);
+        let drafts = message
+            .calls
+            .into_iter()
+            .map(|call| rules.native_draft(call, span))
+            .collect();
+        self.out
+            .repairs(candidate.reading.repairs().iter().copied());
+        let joint = self.out.take_joint();
+        let native = Some((message.text, message.reasoning));
+        self.pending = Some(Pending {
+            span,
+            joint,
+            drafts,
+            syntax,
+            native,
+        });
+        self.done = end;
+        self.scan = end;
+        Some(Flow::Go)
     }
 
     /// Whether a finished object is workflow JSON.
@@ -518,6 +586,7 @@ impl Machine {
                     joint,
                     drafts,
                     syntax,
+                    native: None,
                 });
                 self.done = end;
             }
@@ -530,6 +599,15 @@ impl Machine {
         let after = self.out.take_joint();
         self.out.restore_joint(pending.joint);
         let done = std::mem::replace(&mut self.done, pending.span.start);
+        if let Some((text, reasoning)) = pending.native {
+            self.fix_format(pending.syntax);
+            if let Some(reasoning) = reasoning {
+                self.out.open_reasoning();
+                self.out.reasoning_text(&reasoning);
+                self.out.close_reasoning();
+            }
+            self.out.content(&text, self.done, self.done);
+        }
         for draft in pending.drafts {
             self.accept(draft, pending.syntax);
         }

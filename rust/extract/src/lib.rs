@@ -25,6 +25,7 @@ mod reading;
 mod reply;
 mod scan;
 mod tools;
+mod transcript;
 mod view;
 mod workflow;
 

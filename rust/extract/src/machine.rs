@@ -22,11 +22,13 @@ use crate::block::Block;
 use crate::calls::{Draft, Rules, Settled, fault};
 use crate::candidate::Candidate;
 use crate::engine::Shared;
+use crate::grammars::python::PythonItem;
 use crate::grammars::{Input, SpaceMemo};
-use crate::markers::MarkerId;
+use crate::markers::{Hit, MarkerId};
 use crate::output::{Checkpoint, Output};
-use crate::plan::{Plan, SyntaxId};
+use crate::plan::{Plan, Roles, SyntaxId};
 use crate::scan::Stops;
+use crate::transcript::{Action, Addressed, Preface};
 use crate::{Event, FaultKind, Reply, Span};
 
 /// Whether the machine can go on with the text that it has.
@@ -48,6 +50,18 @@ pub(crate) enum State {
     Candidate(Box<Candidate>),
     /// Call markup.
     Block(Box<Block>),
+    /// Python that may be calls, and all of the reply.
+    Bare(Box<PythonItem>),
+    /// The header of a message, from here on.
+    Header(usize),
+    /// A message to a tool.
+    Addressed(Box<Addressed>),
+    /// Text that may turn out to be reasoning.
+    Preface(Preface),
+    /// A ReAct action.
+    Action(Box<Action>),
+    /// A result that the model made up, from here on.
+    Imagined(usize),
     /// Everything is read.
     Over,
 }
@@ -76,11 +90,21 @@ pub(crate) enum FenceFate {
     Dropped,
 }
 
+/// What closes a block of reasoning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// The marker that belongs to the one that opened it.
+    Marker(MarkerId),
+    /// Any closing marker: the template opened the block.
+    Any,
+    /// The token that ends a message on a channel, or begins the next.
+    Channel,
+}
+
 /// A block of reasoning.
 #[derive(Debug)]
 pub(crate) struct OpenReasoning {
-    /// What closes it; none when the template opened it.
-    pub(crate) close: Option<MarkerId>,
+    pub(crate) close: Closing,
     pub(crate) start: usize,
     /// Where call markup begins in it: from here on it is held back, because calls in a block
     /// that is never closed are calls.
@@ -91,6 +115,23 @@ pub(crate) struct OpenReasoning {
     pub(crate) recovering: bool,
 }
 
+impl OpenReasoning {
+    /// Whether the template opened the block and the model opens it again.
+    pub(crate) fn is_template_opened(
+        &self,
+        roles: &Roles,
+        done: usize,
+        hit: Hit,
+        input: Input<'_>,
+    ) -> bool {
+        self.close == Closing::Any
+            && roles.opens_reasoning.is_some()
+            && self.start == 0
+            && input.slice(0, hit.start).trim().is_empty()
+            && done <= hit.start
+    }
+}
+
 /// Bare JSON calls, which are calls only if nothing visible follows.
 #[derive(Debug)]
 pub(crate) struct Pending {
@@ -98,6 +139,8 @@ pub(crate) struct Pending {
     pub(crate) joint: (Joint, Vec<usize>),
     pub(crate) drafts: Vec<Draft>,
     pub(crate) syntax: SyntaxId,
+    /// The text and the reasoning of a native message.
+    pub(crate) native: Option<(String, Option<String>)>,
 }
 
 #[derive(Debug)]
@@ -121,6 +164,8 @@ pub(crate) struct Machine {
     pub(crate) pending: Option<Pending>,
     /// Whether nothing visible has come yet, so that bare JSON may begin.
     pub(crate) fresh: bool,
+    /// Whether lines of a ReAct transcript have come.
+    pub(crate) in_transcript: bool,
     /// Whether only white space has come since a block of reasoning.
     pub(crate) after_reasoning: bool,
     /// JSON in prose has been looked for up to here.
@@ -142,7 +187,7 @@ impl Machine {
     pub(crate) fn new(shared: Arc<Shared>, live: bool) -> Self {
         let mut machine = Self::of_answer(shared, live);
         if machine.shared.options.reasoning_open {
-            machine.open_reasoning(None, 0);
+            machine.open_reasoning(Closing::Any, 0);
         }
         machine
     }
@@ -164,6 +209,7 @@ impl Machine {
             format: None,
             pending: None,
             fresh: true,
+            in_transcript: false,
             after_reasoning: false,
             no_json_before: 0,
             let_go: None,
@@ -198,6 +244,12 @@ impl Machine {
             State::Tokens(start, end) => self.tokens(start, end, input),
             State::Candidate(candidate) => self.candidate(candidate, input),
             State::Block(block) => self.block(block, input),
+            State::Bare(item) => self.bare_python(item, input),
+            State::Header(start) => self.header(start, input),
+            State::Addressed(message) => self.addressed(message, input),
+            State::Preface(preface) => self.preface(preface, input),
+            State::Action(action) => self.action(action, input),
+            State::Imagined(start) => self.imagined(start, input),
             State::Over => {
                 self.state = State::Over;
                 Flow::Wait
@@ -337,6 +389,10 @@ impl Machine {
         }
         self.fix_format(syntax);
         let limits = self.shared.options.limits;
+        if let Some(at) = draft.junk {
+            self.out
+                .fault(fault(FaultKind::Junk, at, draft.name.clone()));
+        }
         let settled = if self.out.reply.tool_calls.len() >= limits.max_calls {
             Settled::Fault(fault(FaultKind::TooManyCalls, span.start, draft.name))
         } else {

@@ -105,7 +105,9 @@ impl Markers {
     pub(crate) fn add(&mut self, text: &str) -> MarkerId {
         // Markers that share a spelling are one marker: nothing could tell them apart.
         let spellings = spellings(text);
-        let shared = spellings.iter().find_map(|spelling| self.spelled.get(spelling).copied());
+        let shared = spellings
+            .iter()
+            .find_map(|spelling| self.spelled.get(spelling).copied());
         let id = shared.unwrap_or(MarkerId::try_from(self.count).unwrap_or(MarkerId::MAX));
         self.count += usize::from(shared.is_none());
         for spelling in spellings {
@@ -242,7 +244,10 @@ impl Markers {
         wanted: impl Fn(MarkerId) -> bool,
     ) -> Look {
         let rest = text.get(start..).unwrap_or_default();
-        let offset = rest.iter().take(LONGEST_PREFIX).position(|byte| is_anchor(*byte));
+        let offset = rest
+            .iter()
+            .take(LONGEST_PREFIX)
+            .position(|byte| is_anchor(*byte));
         let look = match offset {
             Some(offset) => self.look(text, start + offset, last, wanted),
             None if !last && rest.len() < LONGEST_PREFIX => {
@@ -250,7 +255,11 @@ impl Markers {
                     let marker = self.markers.get(*number as usize);
                     marker.is_some_and(|m| wanted(m.id) && m.prefix.starts_with(rest))
                 });
-                if begun { Look::Partial(start) } else { Look::Nothing }
+                if begun {
+                    Look::Partial(start)
+                } else {
+                    Look::Nothing
+                }
             }
             None => Look::Nothing,
         };

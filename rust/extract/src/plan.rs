@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use turnwarden_cleanup::{END_OF_TURN, REASONING, WRAPPERS};
+use turnwarden_cleanup::{CHANNEL_TOKENS, ChannelToken, END_OF_TURN, REASONING, WRAPPERS};
 
-use crate::formats::{ArgumentTag, Body, Format, NameAt, Part, Place, Syntax, Tag};
+use crate::formats::{
+    ArgumentTag, Body, ChannelCalls, Format, NameAt, Part, Place, ReactCalls, Syntax, Tag,
+};
 use crate::json::Closer;
 use crate::markers::{MarkerId, Markers};
 
@@ -29,6 +31,19 @@ pub(crate) struct Roles {
     pub(crate) ends_turn: bool,
     /// Ends calls of some syntax.
     pub(crate) closes_calls: bool,
+    /// Belongs to messages on channels.
+    pub(crate) channel: Option<ChannelToken>,
+    /// Begins a line of a ReAct transcript.
+    pub(crate) react: Option<ReactLabel>,
+}
+
+/// What begins a line of a ReAct transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReactLabel {
+    Thought,
+    Action,
+    Observation,
+    Answer,
 }
 
 impl Roles {
@@ -41,6 +56,8 @@ impl Roles {
             || self.closes_wrapper.is_some()
             || self.ends_turn
             || self.closes_calls
+            || self.channel.is_some()
+            || self.react.is_some()
     }
 }
 
@@ -109,8 +126,14 @@ pub(crate) struct Plan {
     /// Syntaxes whose Python calls are the whole reply.
     pub(crate) whole_python: Vec<SyntaxId>,
     pub(crate) workflow: Option<SyntaxId>,
+    /// Syntaxes of native messages.
+    pub(crate) native: Vec<SyntaxId>,
+    pub(crate) channels: Option<(SyntaxId, ChannelCalls)>,
+    pub(crate) react: Option<(SyntaxId, ReactCalls)>,
     pub(crate) fence_closers: Arc<[Closer]>,
     pub(crate) no_closers: Arc<[Closer]>,
+    pub(crate) channel_closers: Arc<[Closer]>,
+    pub(crate) react_closers: Arc<[Closer]>,
 }
 
 impl Plan {
@@ -124,8 +147,16 @@ impl Plan {
             whole_json: Vec::new(),
             whole_python: Vec::new(),
             workflow: None,
+            native: Vec::new(),
+            channels: None,
+            react: None,
             fence_closers: Arc::from([Closer::anywhere("```"), Closer::anywhere("~~~")]),
             no_closers: Arc::from([]),
+            channel_closers: CHANNEL_TOKENS
+                .iter()
+                .map(|(text, _)| Closer::anywhere(text))
+                .collect(),
+            react_closers: Arc::from([]),
         };
         plan.add_cleanup();
         for (index, format) in formats.iter().enumerate() {
@@ -164,9 +195,34 @@ impl Plan {
             });
             self.role(close, |roles| roles.closes_wrapper = Some(wrapper.always));
         }
+        for (text, token) in CHANNEL_TOKENS {
+            let id = self.marker(text);
+            self.role(id, |roles| roles.channel = Some(*token));
+        }
         for token in END_OF_TURN {
             let id = self.marker(token);
             self.role(id, |roles| roles.ends_turn = true);
+        }
+    }
+
+    fn add_react(&mut self, calls: &ReactCalls) {
+        let labels = [
+            (&calls.thought, ReactLabel::Thought),
+            (&calls.action, ReactLabel::Action),
+            (&calls.observation, ReactLabel::Observation),
+            (&calls.answer, ReactLabel::Answer),
+        ];
+        let lines = [
+            &calls.observation,
+            &calls.thought,
+            &calls.answer,
+            &calls.action,
+        ];
+        let closers = lines.into_iter().map(|line| Closer::at_line_start(line));
+        self.react_closers = closers.chain([Closer::anywhere("```")]).collect();
+        for (text, label) in labels {
+            let id = self.marker(&format!("\n{text}"));
+            self.role(id, |roles| roles.react = Some(label));
         }
     }
 
@@ -217,6 +273,12 @@ impl Plan {
                 Body::Json(_) => self.whole_json.push(number),
                 Body::Workflow => self.workflow = Some(number),
                 Body::Python(_) => self.whole_python.push(number),
+                Body::Channels(calls) => self.channels = Some((number, calls.clone())),
+                Body::React(calls) => {
+                    self.add_react(calls);
+                    self.react = Some((number, calls.clone()));
+                }
+                Body::Native => self.native.push(number),
                 Body::Named(_) | Body::Tagged(_) | Body::KeyValue(_) | Body::Braced(_) => {}
             },
         }
@@ -231,17 +293,30 @@ impl Plan {
     fn inner(&mut self, body: &Body) -> Inner {
         let mut inner = Inner::default();
         match body {
-            Body::Json(_) | Body::Workflow | Body::Python(_) | Body::Braced(_) => {}
+            Body::Json(_)
+            | Body::Workflow
+            | Body::Python(_)
+            | Body::Braced(_)
+            | Body::Channels(_)
+            | Body::React(_)
+            | Body::Native => {}
             Body::Named(named) => {
                 inner.open = self.ids(&named.open);
                 inner.close = self.ids(&named.close);
-                inner.parts =
-                    named.parts.iter().map(|(text, part)| (self.marker(text), *part)).collect();
+                inner.parts = named
+                    .parts
+                    .iter()
+                    .map(|(text, part)| (self.marker(text), *part))
+                    .collect();
             }
             Body::Tagged(tagged) => {
                 inner.open = self.ids(&tagged.call.open);
                 inner.close = self.ids(&tagged.call.close);
-                if let NameAt::Attribute { element: Some((open, close)), .. } = &tagged.call.name {
+                if let NameAt::Attribute {
+                    element: Some((open, close)),
+                    ..
+                } = &tagged.call.name
+                {
                     inner.name_element = Some((self.marker(open), self.marker(close)));
                 }
                 match &tagged.argument {
@@ -255,7 +330,11 @@ impl Plan {
             Body::KeyValue(pairs) => {
                 inner.open = self.ids(&pairs.open);
                 inner.close = self.ids(&pairs.close);
-                inner.parts = self.ids(&pairs.name_end).into_iter().map(|id| (id, Part::Ignored)).collect();
+                inner.parts = self
+                    .ids(&pairs.name_end)
+                    .into_iter()
+                    .map(|id| (id, Part::Ignored))
+                    .collect();
                 inner.argument_open = vec![self.marker(&pairs.key.0)];
                 inner.key_close = Some(self.marker(&pairs.key.1));
                 inner.value_open = Some(self.marker(&pairs.value.0));
@@ -265,10 +344,31 @@ impl Plan {
             }
         }
         let parts: Vec<MarkerId> = inner.parts.iter().map(|(id, _)| *id).collect();
-        let lists = [&inner.open, &inner.close, &parts, &inner.argument_open, &inner.argument_close, &inner.around];
+        let lists = [
+            &inner.open,
+            &inner.close,
+            &parts,
+            &inner.argument_open,
+            &inner.argument_close,
+            &inner.around,
+        ];
         let mut ids: Vec<MarkerId> = lists.into_iter().flatten().copied().collect();
-        ids.extend([inner.key_close, inner.value_open, inner.kind_open, inner.kind_close].into_iter().flatten());
-        ids.extend(inner.name_element.into_iter().flat_map(|(open, close)| [open, close]));
+        ids.extend(
+            [
+                inner.key_close,
+                inner.value_open,
+                inner.kind_open,
+                inner.kind_close,
+            ]
+            .into_iter()
+            .flatten(),
+        );
+        ids.extend(
+            inner
+                .name_element
+                .into_iter()
+                .flat_map(|(open, close)| [open, close]),
+        );
         for id in ids {
             self.markers.anchors_of(id, &mut inner.anchors);
         }
@@ -284,12 +384,33 @@ impl Plan {
             closes_wrapper: None,
             ends_turn: false,
             closes_calls: false,
+            channel: None,
+            react: None,
         };
         self.roles.get(usize::from(id)).unwrap_or(&NONE)
     }
 
     pub(crate) fn entry(&self, syntax: SyntaxId) -> Option<&Entry> {
         self.syntaxes.get(syntax)
+    }
+
+    /// The label of a syntax's format.
+    pub(crate) fn label(&self, syntax: SyntaxId) -> Option<&str> {
+        let format = self
+            .entry(syntax)
+            .and_then(|entry| self.formats.get(entry.format));
+        format.map(|format| format.label.as_str())
+    }
+
+    /// The syntax of Python calls in fenced code of this language.
+    pub(crate) fn python_in_fence(&self, language: &[u8]) -> Option<SyntaxId> {
+        let python = |syntax: &SyntaxId| {
+            let body = self.entry(*syntax).map(|entry| &entry.syntax.body);
+            matches!(body, Some(Body::Python(_)))
+        };
+        let fences = self.fences.iter();
+        let here = fences.filter(|(known, _)| known.as_bytes().eq_ignore_ascii_case(language));
+        here.map(|(_, syntax)| *syntax).find(python)
     }
 
     /// The syntax of JSON calls in fenced code of this language.

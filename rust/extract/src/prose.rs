@@ -1,18 +1,24 @@
 //! The state in which anything may begin: text, or reasoning.
 
 use turnwarden_cleanup::{
-    Fence, FenceMark, Found, at_line_start, closing_fence, fence_at, fence_closes_at,
+    ChannelToken, Fence, FenceMark, Found, at_line_start, closing_fence, fence_at, fence_closes_at,
 };
 
 use crate::block::Block;
 use crate::calls::fault;
+use crate::calls::{Arguments, Draft};
 use crate::candidate::{Candidate, Place};
-use crate::grammars::Input;
+use crate::formats::PythonCalls;
 use crate::grammars::json::opens_json;
-use crate::machine::{FenceFate, Flow, Machine, OpenFence, OpenReasoning, Section, State};
-use crate::markers::{Hit, Look, MarkerId};
+use crate::grammars::python::{Opens as PythonOpens, PythonItem, opens_python};
+use crate::grammars::{Input, Read};
+use crate::machine::{
+    Closing, FenceFate, Flow, Machine, OpenFence, OpenReasoning, Pending, Section, State,
+};
+use crate::markers::{Hit, Look};
 use crate::plan::SyntaxId;
 use crate::scan::Stop;
+use crate::transcript::Opens as HeaderOpens;
 use crate::{FaultKind, Span};
 
 /// Characters that may stand before a reply and mean nothing.
@@ -60,7 +66,7 @@ impl Machine {
     }
 
     /// The marker that counts outside payloads at the anchor byte `at`.
-    fn look(&self, at: usize, input: Input<'_>) -> Look {
+    pub(crate) fn look(&self, at: usize, input: Input<'_>) -> Look {
         let plan = &self.shared.plan;
         plan.markers
             .look(input.bytes(), at, input.last, |id| plan.roles(id).counts())
@@ -134,7 +140,12 @@ impl Machine {
             self.scan = self.scan.max(self.done);
             return Some(Flow::Wait);
         }
-        if !opens_json(input.slice(at, input.text.len())) {
+        if !opens_json(input.rest(at)) {
+            if self.pending.is_none() && !in_fence {
+                if let Some(flow) = self.opens_transcript(at, input) {
+                    return Some(flow);
+                }
+            }
             return self.visible(at, input);
         }
         match self.look(at, input) {
@@ -148,14 +159,109 @@ impl Machine {
         };
         match self.begin_json(place, at, input) {
             Some(flow) => Some(flow),
+            None if place == Place::Whole && self.reads_bare_python() => {
+                match opens_python(input, at) {
+                    PythonOpens::Yes => {
+                        self.state = State::Bare(Box::new(PythonItem::new(at)));
+                        Some(Flow::Go)
+                    }
+                    PythonOpens::Wait => Some(Flow::Wait),
+                    PythonOpens::No => self.visible(at, input),
+                }
+            }
             None => self.visible(at, input),
+        }
+    }
+
+    fn reads_bare_python(&self) -> bool {
+        self.pending.is_none()
+            && self
+                .plan()
+                .whole_python
+                .iter()
+                .any(|syntax| self.counts(*syntax))
+    }
+
+    /// Python calls are the reply only if all of them can be read, and nothing visible follows.
+    pub(crate) fn bare_python(&mut self, mut item: Box<PythonItem>, input: Input<'_>) -> Flow {
+        let mut drafts = Vec::new();
+        let depth = self.shared.options.limits.max_depth;
+        let read = item.read(&PythonCalls::default(), input, depth, &mut drafts);
+        let start = item.start();
+        let whole = self
+            .plan()
+            .whole_python
+            .iter()
+            .copied()
+            .find(|syntax| self.counts(*syntax));
+        match (read, whole) {
+            (Read::Wait, _) => {
+                self.state = State::Bare(item);
+                Flow::Wait
+            }
+            (Read::Done(end), Some(syntax)) if self.all_bare_calls(&drafts) => {
+                self.emit(input, start);
+                let joint = self.out.take_joint();
+                self.pending = Some(Pending {
+                    span: Span { start, end },
+                    joint,
+                    drafts,
+                    syntax,
+                    native: None,
+                });
+                self.done = end;
+                self.scan = end;
+                Flow::Go
+            }
+            _ => {
+                self.fresh = false;
+                self.scan = start + 1;
+                Flow::Go
+            }
+        }
+    }
+
+    /// Whether Python calls that no markup surrounds are calls beyond doubt.
+    fn all_bare_calls(&self, drafts: &[Draft]) -> bool {
+        let tools = self.shared.options.tools.as_ref();
+        let clear = |draft: &Draft| match &draft.arguments {
+            Arguments::Positional(..) => draft
+                .name
+                .as_deref()
+                .is_some_and(|name| tools.is_some_and(|tools| tools.knows(name))),
+            _ => true,
+        };
+        !drafts.is_empty() && drafts.iter().all(clear)
+    }
+
+    /// A header whose first token the template wrote, or a phrase that announces reasoning.
+    fn opens_transcript(&mut self, at: usize, input: Input<'_>) -> Option<Flow> {
+        match self.opens_header(at, input) {
+            HeaderOpens::Yes => {
+                self.state = State::Header(at);
+                return Some(Flow::Go);
+            }
+            HeaderOpens::Wait => return Some(Flow::Wait),
+            HeaderOpens::No => {}
+        }
+        match self.preface_at(at, input)? {
+            Ok(preface) => {
+                self.state = State::Preface(preface);
+                Some(Flow::Go)
+            }
+            Err(()) => Some(Flow::Wait),
         }
     }
 
     /// Something begins that is no JSON: a marker leaves all as it is, text does not.
     fn visible(&mut self, at: usize, input: Input<'_>) -> Option<Flow> {
         let byte = input.bytes().get(at);
-        if !matches!(byte, Some(b'<' | b'[' | b'`' | b'~' | 0xe2 | b']' | b'f')) {
+        let rest = input.rest(at);
+        let thought = self.plan().react.as_ref().is_some_and(|(_, calls)| {
+            let label = calls.thought.as_str();
+            rest.starts_with(label) || label.starts_with(rest)
+        });
+        if !thought && !matches!(byte, Some(b'<' | b'[' | b'`' | b'~' | 0xe2 | b']' | b'f')) {
             self.fresh = false;
         }
         None
@@ -297,6 +403,16 @@ impl Machine {
         if self.pending.is_some() {
             self.settle_as_text(input);
         }
+        if let Some(syntax) = self
+            .shared
+            .plan
+            .python_in_fence(word)
+            .filter(|s| self.counts(*s))
+        {
+            self.emit(input, fence.start);
+            self.state = State::Block(Box::new(Block::fenced(fence, syntax)));
+            return Flow::Go;
+        }
         let first = self.fresh;
         self.emit(input, fence.start);
         let joint = self.out.take_joint();
@@ -385,11 +501,23 @@ impl Machine {
             .collect();
         if let Some(reasoning) = &mut self.reasoning {
             let closes = match reasoning.close {
-                Some(close) => close == hit.id,
-                None => roles.closes_reasoning,
+                Closing::Marker(close) => close == hit.id,
+                Closing::Any => roles.closes_reasoning,
+                Closing::Channel => roles.channel.is_some(),
             };
             if closes && !reasoning.recovering {
-                return self.end_reasoning(hit, input);
+                // A header is no part of the block that it ends.
+                let end = match roles.channel {
+                    Some(ChannelToken::Header | ChannelToken::Message) => hit.start,
+                    _ => hit.end,
+                };
+                return self.end_reasoning(Hit { end, ..hit }, input);
+            }
+            if reasoning.is_template_opened(&roles, self.done, hit, input) {
+                reasoning.close = Closing::Marker(roles.opens_reasoning.unwrap_or(hit.id));
+                self.markup(hit.end);
+                self.scan = hit.end;
+                return Flow::Go;
             }
             if !opens.is_empty() {
                 if reasoning.calls_count {
@@ -405,9 +533,18 @@ impl Machine {
         if roles.closes_reasoning {
             return self.lone_closer(hit, input);
         }
+        if let Some(token) = roles.channel {
+            let ends = token == ChannelToken::End && roles.ends_turn;
+            if !ends {
+                return self.channel_token(token, hit, input);
+            }
+        }
+        if let Some(label) = roles.react.filter(|_| self.reads_react()) {
+            return self.react_label(label, hit, input);
+        }
         if let Some(close) = roles.opens_reasoning {
             self.emit(input, hit.start);
-            self.open_reasoning(Some(close), hit.start);
+            self.open_reasoning(Closing::Marker(close), hit.start);
             self.markup(hit.end);
             self.scan = hit.end;
             return Flow::Go;
@@ -441,6 +578,13 @@ impl Machine {
         Flow::Go
     }
 
+    fn reads_react(&self) -> bool {
+        self.plan()
+            .react
+            .as_ref()
+            .is_some_and(|(syntax, _)| self.counts(*syntax))
+    }
+
     fn drop_marker(&mut self, hit: Hit, input: Input<'_>) -> Flow {
         self.emit(input, hit.start);
         self.markup(hit.end);
@@ -458,7 +602,7 @@ impl Machine {
         Flow::Go
     }
 
-    pub(crate) fn open_reasoning(&mut self, close: Option<MarkerId>, start: usize) {
+    pub(crate) fn open_reasoning(&mut self, close: Closing, start: usize) {
         self.reasoning = Some(OpenReasoning {
             close,
             start,
@@ -483,7 +627,7 @@ impl Machine {
     }
 
     /// Ends a block of reasoning that began at `start`, and with it a section.
-    fn close_section(&mut self, start: usize, end: usize) {
+    pub(crate) fn close_section(&mut self, start: usize, end: usize) {
         self.out.close_reasoning();
         self.markup(end);
         self.out.cut_from_cleaned(start, end);
@@ -517,7 +661,7 @@ impl Machine {
             self.out
                 .fault(fault(FaultKind::Draft, span.start, Some(name)));
         }
-        self.open_reasoning(None, section.at);
+        self.open_reasoning(Closing::Any, section.at);
         self.emit(input, hit.start);
         self.reasoning = None;
         self.fresh = self.out.is_blank();

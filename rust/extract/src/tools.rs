@@ -208,7 +208,10 @@ impl Tools {
     /// The names of a tool's parameters, in order.
     pub(crate) fn parameters(&self, name: &str) -> impl Iterator<Item = &str> {
         let parameters = self.find(name).map(|tool| tool.parameters.iter());
-        parameters.into_iter().flatten().map(|(key, _)| key.as_str())
+        parameters
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key.as_str())
     }
 
     /// The tool's only parameter that is a string.

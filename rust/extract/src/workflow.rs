@@ -26,6 +26,13 @@ pub(crate) struct Progress {
     calls: usize,
 }
 
+impl Progress {
+    /// Whether `next` has come.
+    pub(crate) fn has_next(&self) -> bool {
+        self.next.is_some()
+    }
+}
+
 impl Machine {
     /// Tells what has come of workflow JSON since the last time.
     pub(crate) fn tell_workflow(

@@ -7,16 +7,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use turnwarden_extract::{Event, Options, Parser, Reply, SpanKind, Tools, format_named};
 
-/// Rows whose formats are still to come.
-const NOT_YET: &[&str] = &[
-    "think-granite",
-    "mis-v13",
-    "mis-callid",
-    "mis-trailing",
-    "gap-functag",
-    "gap-qwen3coder",
-];
-
 fn rows(file: &str) -> Vec<Value> {
     let path = format!("{}/../../tests/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
@@ -279,9 +269,6 @@ fn check_tool_calls(pinned: bool) {
         let label = row["format"].as_str().unwrap().to_owned();
         let known =
             format_named(&label).is_some() || matches!(label.as_str(), "reasoning" | "none");
-        if NOT_YET.contains(&row["id"].as_str().unwrap()) {
-            continue;
-        }
         if !known || pinned && format_named(&label).is_none() {
             continue;
         }
@@ -294,7 +281,8 @@ fn check_tool_calls(pinned: bool) {
             failures.push(format!("{}: {problem}", row["id"]));
         }
     }
-    assert!(failures.is_empty(),
+    assert!(
+        failures.is_empty(),
         "{} of {count}:\n{}",
         failures.len(),
         failures.join("\n")
@@ -319,9 +307,6 @@ fn every_row_of_workflow_json_is_read() {
         let Some(expect) = row.get("expect") else {
             continue;
         };
-        if NOT_YET.contains(&row["id"].as_str().unwrap()) {
-            continue;
-        }
         let reply = parser.parse(row["input"].as_str().unwrap());
         let mut problems = Vec::new();
         let found = calls(&reply.tool_calls);

@@ -20,7 +20,10 @@ pub(super) fn all() -> Vec<Format> {
         id: owned(&["tool_call_id"]),
         ..JsonCalls::marked()
     };
-    let apertus = JsonCalls { name_is_key: true, ..JsonCalls::marked() };
+    let apertus = JsonCalls {
+        name_is_key: true,
+        ..JsonCalls::marked()
+    };
     vec![
         Format::new("hermes", &["Hermes", "Qwen2.5", "Qwen3", "QwQ"], HERMES)
             .with(marked(&["<tool_call>"], &["</tool_call>"])),
@@ -121,5 +124,5 @@ fn cohere_command_r(calls: JsonCalls) -> Format {
         &["Command R", "Command R+"],
         "Action: ```json\n[{\"tool_name\": \"search\", \"parameters\": {\"q\": \"x\"}}]\n```",
     )
-    .with(Syntax::between(&["\nAction: ```json", "\nAction:```json"], &["```"], Body::Json(calls)))
+    .with(Syntax::between(&["\nAction:"], &[], Body::Json(calls)))
 }

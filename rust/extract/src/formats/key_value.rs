@@ -19,7 +19,11 @@ fn arg_pairs() -> KeyValueCalls {
 
 pub(super) fn all() -> Vec<Format> {
     let section = || {
-        Syntax::between(&["<tool_call>"], &["</tool_call>"], Body::KeyValue(arg_pairs()))
+        Syntax::between(
+            &["<tool_call>"],
+            &["</tool_call>"],
+            Body::KeyValue(arg_pairs()),
+        )
     };
     let hunyuan = KeyValueCalls {
         open: owned(&["<tool_call>"]),

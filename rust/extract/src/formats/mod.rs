@@ -7,6 +7,7 @@ mod named;
 mod python;
 mod registry;
 mod tagged;
+mod transcripts;
 
 pub use registry::{format_named, formats};
 
@@ -131,6 +132,36 @@ pub enum Body {
     Python(PythonCalls),
     /// `call:name{key:value}`, strings between quote tokens.
     Braced(BracedCalls),
+    /// Messages on channels, some of them to a tool.
+    Channels(ChannelCalls),
+    /// Lines that begin with `Thought:`, `Action:` and the like.
+    React(ReactCalls),
+    /// A native message of a provider's API, as JSON text.
+    Native,
+}
+
+/// Calls as messages to a tool: the header of the message names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChannelCalls {
+    /// Taken off the beginning of a recipient's name.
+    pub prefix: String,
+}
+
+/// The labels of a ReAct transcript; each stands at the beginning of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReactCalls {
+    /// Before reasoning.
+    pub thought: String,
+    /// Before a tool's name, or a JSON object with name and input.
+    pub action: String,
+    /// Before the input.
+    pub input: String,
+    /// Before a tool's result: nothing that follows is the model's to say.
+    pub observation: String,
+    /// Before the answer.
+    pub answer: String,
+    /// The keys of a JSON object in place of name and input.
+    pub json: JsonCalls,
 }
 
 /// Calls as a name, markers, and arguments.
@@ -265,6 +296,8 @@ pub struct JsonCalls {
     pub id: Vec<String>,
     /// Whether the only key of an object is the name and its value the arguments.
     pub name_is_key: bool,
+    /// Whether arguments may be a plain string, which is the whole input.
+    pub plain_input: bool,
     /// Whether the markup itself says that these are calls, so that a name is enough.
     pub explicit: bool,
 }
@@ -278,6 +311,7 @@ impl JsonCalls {
             arguments: owned(&["arguments", "args", "params", "parameters", "input"]),
             id: owned(&["id", "call_id", "tool_call_id"]),
             name_is_key: false,
+            plain_input: false,
             explicit: true,
         }
     }
@@ -300,9 +334,13 @@ impl Body {
             Self::Named(calls) => (calls.open.as_slice(), calls.close.as_slice()),
             Self::Tagged(calls) => (calls.call.open.as_slice(), calls.call.close.as_slice()),
             Self::KeyValue(calls) => (calls.open.as_slice(), calls.close.as_slice()),
-            Self::Json(_) | Self::Workflow | Self::Python(_) | Self::Braced(_) => {
-                (&[][..], &[][..])
-            }
+            Self::Json(_)
+            | Self::Workflow
+            | Self::Python(_)
+            | Self::Braced(_)
+            | Self::Channels(_)
+            | Self::React(_)
+            | Self::Native => (&[][..], &[][..]),
         };
         close.iter().chain(open).map(String::as_str)
     }

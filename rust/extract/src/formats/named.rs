@@ -3,7 +3,10 @@
 use super::{Body, Format, JsonCalls, NamedCalls, Part, Syntax, owned};
 
 fn parts(parts: &[(&str, Part)]) -> Vec<(String, Part)> {
-    parts.iter().map(|(marker, part)| ((*marker).to_owned(), *part)).collect()
+    parts
+        .iter()
+        .map(|(marker, part)| ((*marker).to_owned(), *part))
+        .collect()
 }
 
 pub(super) fn all() -> Vec<Format> {
@@ -32,11 +35,27 @@ fn mistral() -> Format {
     };
     Format::new(
         "mistral",
-        &["Mistral", "Mixtral", "Ministral", "Devstral", "Magistral", "Codestral", "Pixtral"],
+        &[
+            "Mistral",
+            "Mixtral",
+            "Ministral",
+            "Devstral",
+            "Magistral",
+            "Codestral",
+            "Pixtral",
+        ],
         r#"[TOOL_CALLS] [{"name": "search", "arguments": {"q": "x"}}]"#,
     )
-    .with(Syntax::between(&["[TOOL_CALLS]"], &["[/TOOL_CALLS]"], Body::Json(JsonCalls::marked())))
-    .with(Syntax::between(&["[TOOL_CALLS]"], &["[/TOOL_CALLS]"], Body::Named(named)))
+    .with(Syntax::between(
+        &["[TOOL_CALLS]"],
+        &["[/TOOL_CALLS]"],
+        Body::Json(JsonCalls::marked()),
+    ))
+    .with(Syntax::between(
+        &["[TOOL_CALLS]"],
+        &["[/TOOL_CALLS]"],
+        Body::Named(named),
+    ))
 }
 
 fn deepseek(label: &str, models: &[&str], example: &str) -> Format {
@@ -83,7 +102,10 @@ fn plamo() -> Format {
             ("<|plamo:constrain|>", Part::Ignored),
             ("<|plamo:msg|>", Part::Arguments),
         ]),
-        close: owned(&["<|plamo:end_tool_arguments:plamo|>", "<|plamo:end_tool_request:plamo|>"]),
+        close: owned(&[
+            "<|plamo:end_tool_arguments:plamo|>",
+            "<|plamo:end_tool_request:plamo|>",
+        ]),
         ..NamedCalls::default()
     };
     Format::new(

@@ -9,47 +9,81 @@ fn python() -> Body {
 pub(super) fn all() -> Vec<Format> {
     vec![
         llama3_json(),
-        Format::new("pythonic", &["Llama 3.2", "Llama 4"], r#"[search(q="x"), ping()]"#)
-            .with(Syntax::whole(python()))
-            .with(Syntax::between(&["<|python_start|>"], &["<|python_end|>"], python())),
+        Format::new(
+            "pythonic",
+            &["Llama 3.2", "Llama 4"],
+            r#"[search(q="x"), ping()]"#,
+        )
+        .with(Syntax::whole(python()))
+        .with(Syntax::between(
+            &["<|python_start|>"],
+            &["<|python_end|>"],
+            python(),
+        )),
         Format::new(
             "pythonic/olmo3",
             &["OLMo 3"],
             "<function_calls>\nping()\nsearch(q=\"x\")\n</function_calls>",
         )
-        .with(Syntax::between(&["<function_calls>"], &["</function_calls>"], python())),
+        .with(Syntax::between(
+            &["<function_calls>"],
+            &["</function_calls>"],
+            python(),
+        )),
         Format::new(
             "pythonic/lfm2",
             &["LFM2"],
             r#"<|tool_call_start|>[search(q="x")]<|tool_call_end|>Checking."#,
         )
-        .with(Syntax::between(&["<|tool_call_start|>"], &["<|tool_call_end|>"], python())),
-        Format::new("pythonic/gemma3", &["Gemma 3"], "```tool_code\nprint(search(q=\"x\"))\n```")
-            .with(Syntax::fenced(&["tool_code"], python())),
+        .with(Syntax::between(
+            &["<|tool_call_start|>"],
+            &["<|tool_call_end|>"],
+            python(),
+        )),
+        Format::new(
+            "pythonic/gemma3",
+            &["Gemma 3"],
+            "```tool_code\nprint(search(q=\"x\"))\n```",
+        )
+        .with(Syntax::fenced(&["tool_code"], python())),
         Format::new(
             "gemma4",
             &["Gemma 4"],
             r#"<|tool_call>call:search{q:<|"|>x<|"|>,limit:3}<tool_call|>"#,
         )
-        .with(Syntax::between(&["<|tool_call>"], &["<tool_call|>"], braced())),
+        .with(Syntax::between(
+            &["<|tool_call>"],
+            &["<tool_call|>"],
+            braced(),
+        )),
         Format::new(
             "functiongemma",
             &["FunctionGemma"],
             "<start_function_call>call:search{q:<escape>x<escape>,limit:3}<end_function_call>",
         )
-        .with(Syntax::between(&["<start_function_call>"], &["<end_function_call>"], braced())),
+        .with(Syntax::between(
+            &["<start_function_call>"],
+            &["<end_function_call>"],
+            braced(),
+        )),
     ]
 }
 
 fn llama3_json() -> Format {
-    let tool = PythonCalls { suffix: ".call".to_owned() };
+    let tool = PythonCalls {
+        suffix: ".call".to_owned(),
+    };
     let (open, close) = (&["<|python_tag|>"], &["<|eom_id|>", "<|eot_id|>"]);
     Format::new(
         "llama3_json",
         &["Llama 3.1", "Llama 3.2", "Llama 3.3"],
         r#"{"name": "search", "parameters": {"q": "x"}}"#,
     )
-    .with(Syntax::between(open, close, Body::Json(JsonCalls::marked())))
+    .with(Syntax::between(
+        open,
+        close,
+        Body::Json(JsonCalls::marked()),
+    ))
     .with(Syntax::between(open, close, Body::Python(tool)))
     .with(Syntax::whole(Body::Json(JsonCalls::unmarked())))
 }

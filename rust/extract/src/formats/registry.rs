@@ -51,5 +51,6 @@ fn families() -> Vec<Format> {
     all.extend(super::tagged::all());
     all.extend(super::named::all());
     all.extend(super::key_value::all());
+    all.extend(super::transcripts::all());
     all
 }

@@ -23,7 +23,10 @@ fn function_calls() -> TaggedCalls {
 }
 
 fn attribute(name: &str) -> NameAt {
-    NameAt::Attribute { names: owned(&[name]), element: None }
+    NameAt::Attribute {
+        names: owned(&[name]),
+        element: None,
+    }
 }
 
 /// `<invoke name="NAME"><parameter name="KEY">value</parameter></invoke>`, the names of all tags
@@ -70,10 +73,21 @@ fn qwen3_coder() -> Format {
     let calls = || Body::Tagged(function_calls());
     Format::new(
         "qwen3_coder",
-        &["Qwen3-Coder", "Qwen3.5", "Qwen3.6", "Nemotron Nano", "MiMo", "Step 3.5"],
+        &[
+            "Qwen3-Coder",
+            "Qwen3.5",
+            "Qwen3.6",
+            "Nemotron Nano",
+            "MiMo",
+            "Step 3.5",
+        ],
         "<tool_call>\n<function=search>\n<parameter=q>\nx\n</parameter>\n</function>\n</tool_call>",
     )
-    .with(Syntax::between(&["<tool_call>"], &["</tool_call>"], calls()))
+    .with(Syntax::between(
+        &["<tool_call>"],
+        &["</tool_call>"],
+        calls(),
+    ))
     .with(Syntax::between(&["<function="], &["</tool_call>"], calls()))
 }
 
@@ -103,8 +117,16 @@ fn deepseek(label: &str, model: &str, section: &str) -> Format {
 
 fn minimax_m2() -> Format {
     let (open, close) = ("<minimax:tool_call>", "</minimax:tool_call>");
-    Format::new("minimax_m2", &["MiniMax M2", "MiniMax M2.5"], &invoke_example(open, close, ""))
-        .with(Syntax::between(&[open], &[close], Body::Tagged(invoke_calls(""))))
+    Format::new(
+        "minimax_m2",
+        &["MiniMax M2", "MiniMax M2.5"],
+        &invoke_example(open, close, ""),
+    )
+    .with(Syntax::between(
+        &[open],
+        &[close],
+        Body::Tagged(invoke_calls("")),
+    ))
 }
 
 fn minimax_m3() -> Format {
@@ -139,8 +161,14 @@ fn step3() -> Format {
     let example = "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"search\"><steptml:parameter name=\"q\">x</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>";
     let mut calls = invoke_calls("steptml:");
     // What Step-3 writes before each call opens it, too.
-    calls.call.open.insert(0, "<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke".to_owned());
-    calls.call.close.insert(0, "</steptml:invoke><｜tool_call_end｜>".to_owned());
+    calls.call.open.insert(
+        0,
+        "<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke".to_owned(),
+    );
+    calls
+        .call
+        .close
+        .insert(0, "</steptml:invoke><｜tool_call_end｜>".to_owned());
     Format::new("step3", &["Step 3"], example).with(Syntax::between(
         &["<｜tool_calls_begin｜>", "<steptml:invoke"],
         &["<｜tool_calls_end｜>"],
@@ -215,19 +243,33 @@ fn anthropic_xml() -> Format {
         framed: false,
         cdata: false,
     };
-    Format::new("anthropic_xml", &["Claude 2", "Claude 3"], &invoke_example(open, close, ""))
-        .with(Syntax::between(&[open], &[close], Body::Tagged(invoke_calls(""))))
-        .with(Syntax::between(&[open], &[close], Body::Tagged(old)))
+    Format::new(
+        "anthropic_xml",
+        &["Claude 2", "Claude 3"],
+        &invoke_example(open, close, ""),
+    )
+    .with(Syntax::between(
+        &[open],
+        &[close],
+        Body::Tagged(invoke_calls("")),
+    ))
+    .with(Syntax::between(&[open], &[close], Body::Tagged(old)))
 }
 
 fn muse() -> Format {
     let (open, close) = ("<atem:function_calls>", "</atem:function_calls>");
-    Format::new("muse", &["Muse"], &invoke_example(open, close, "atem:"))
-        .with(Syntax::between(&[open], &[close], Body::Tagged(invoke_calls("atem:"))))
+    Format::new("muse", &["Muse"], &invoke_example(open, close, "atem:")).with(Syntax::between(
+        &[open],
+        &[close],
+        Body::Tagged(invoke_calls("atem:")),
+    ))
 }
 
 fn dots() -> Format {
     let (open, close) = ("<dots_function_call>", "</dots_function_call>");
-    Format::new("dots", &["dots.llm1"], &invoke_example(open, close, ""))
-        .with(Syntax::between(&[open], &[close], Body::Tagged(invoke_calls(""))))
+    Format::new("dots", &["dots.llm1"], &invoke_example(open, close, "")).with(Syntax::between(
+        &[open],
+        &[close],
+        Body::Tagged(invoke_calls("")),
+    ))
 }

@@ -29,9 +29,13 @@ impl BracedItem {
             let open = calls.prefix.starts_with(rest) && !input.last;
             return if open { Begin::Wait } else { Begin::No };
         };
-        let window = inner.get(..inner.floor_char_boundary(LONGEST_NAME)).unwrap_or(inner);
+        let window = inner
+            .get(..inner.floor_char_boundary(LONGEST_NAME))
+            .unwrap_or(inner);
         let Some(length) = window.find('{') else {
-            let open = !input.last && window.len() == inner.len() && (window.is_empty() || is_name(window.trim()));
+            let open = !input.last
+                && window.len() == inner.len()
+                && (window.is_empty() || is_name(window.trim()));
             return if open { Begin::Wait } else { Begin::No };
         };
         let name = window.get(..length).unwrap_or_default().trim();
@@ -72,7 +76,10 @@ impl BracedItem {
             complete,
             repaired: false,
             junk: None,
-            span: Span { start: self.start, end },
+            span: Span {
+                start: self.start,
+                end,
+            },
         });
         Read::Done(end)
     }
@@ -137,7 +144,9 @@ fn object(text: &str, calls: &BracedCalls, max_depth: usize) -> Result<String, F
                     json.push_str("null");
                     before_value = false;
                 }
-                let Some((is_object, _)) = open.pop() else { break };
+                let Some((is_object, _)) = open.pop() else {
+                    break;
+                };
                 json.push(if is_object { '}' } else { ']' });
                 at += 1;
                 continue;
@@ -205,7 +214,11 @@ fn scalar<'a>(text: &'a str, calls: &BracedCalls, is_key: bool) -> (Scalar<'a>, 
             return (Scalar::Text(value), quote.len() + value.len() + close);
         }
     }
-    let ends: &[char] = if is_key { &[':', '}', ','] } else { &[',', '}', ']'] };
+    let ends: &[char] = if is_key {
+        &[':', '}', ',']
+    } else {
+        &[',', '}', ']']
+    };
     let length = text.find(ends).unwrap_or(text.len());
     let word = text.get(..length).unwrap_or_default().trim();
     if is_key {
@@ -223,13 +236,19 @@ mod tests {
 
     fn json(text: &str) -> String {
         let quotes = vec!["<|\"|>".to_owned(), "<escape>".to_owned()];
-        let calls = BracedCalls { prefix: "call:".to_owned(), quotes };
+        let calls = BracedCalls {
+            prefix: "call:".to_owned(),
+            quotes,
+        };
         object(text, &calls, 512).unwrap()
     }
 
     #[test]
     fn braces_become_an_object() {
-        assert_eq!(json("{city:<|\"|>Oslo, {NO}<|\"|>,days:3}"), r#"{"city":"Oslo, {NO}","days":3}"#);
+        assert_eq!(
+            json("{city:<|\"|>Oslo, {NO}<|\"|>,days:3}"),
+            r#"{"city":"Oslo, {NO}","days":3}"#
+        );
         assert_eq!(json("{}"), "{}");
         assert_eq!(
             json("{a:{b:[1,<escape>x<escape>,true]},c:null}"),

@@ -39,6 +39,14 @@ impl JsonItem {
         }
     }
 
+    /// The item that begins at `at`, perhaps in a fence.
+    pub(crate) fn at(context: Context<'_>, input: Input<'_>, at: usize) -> Option<Self> {
+        match Self::begin(context, input, at) {
+            Begin::Yes(Item::Json(item)) => Some(*item),
+            _ => None,
+        }
+    }
+
     pub(crate) fn read(
         &mut self,
         keys: &JsonCalls,

@@ -53,12 +53,7 @@ enum Next {
 
 impl KeyValueItem {
     /// `behind` is where the marker before the name ends.
-    pub(crate) fn begin(
-        context: Context<'_>,
-        input: Input<'_>,
-        at: usize,
-        behind: usize,
-    ) -> Begin {
+    pub(crate) fn begin(context: Context<'_>, input: Input<'_>, at: usize, behind: usize) -> Begin {
         let inner = &context.entry.inner;
         let (mut from, mut name_start) = (behind, at);
         if !inner.open.is_empty() {
@@ -72,10 +67,13 @@ impl KeyValueItem {
             }
         }
         let rest = input.rest(name_start);
-        let window = rest.get(..rest.floor_char_boundary(LONGEST_NAME)).unwrap_or(rest);
+        let window = rest
+            .get(..rest.floor_char_boundary(LONGEST_NAME))
+            .unwrap_or(rest);
         let stop = window.find(|c: char| c.is_whitespace() || matches!(c, '<' | '{' | '[' | ']'));
         let Some(length) = stop else {
-            let open = !input.last && window.len() == rest.len() && (window.is_empty() || is_name(window));
+            let open =
+                !input.last && window.len() == rest.len() && (window.is_empty() || is_name(window));
             return if open { Begin::Wait } else { Begin::No };
         };
         let name = window.get(..length).unwrap_or_default();
@@ -94,7 +92,10 @@ impl KeyValueItem {
         let next = match look {
             Look::Hit(hit) if context.entry.bounds_calls(hit.id) => {
                 // A name alone: only when nothing but line ends surround it.
-                let around = [input.slice(from, name_start), input.slice(name_start + length, after)];
+                let around = [
+                    input.slice(from, name_start),
+                    input.slice(name_start + length, after),
+                ];
                 if around.iter().any(|space| space.contains([' ', '\t'])) {
                     return Begin::No;
                 }
@@ -103,7 +104,11 @@ impl KeyValueItem {
             Look::Hit(hit) if inner.argument_open.contains(&hit.id) => hit.start,
             Look::Hit(hit) => hit.end,
             Look::Partial(_) => return Begin::Wait,
-            Look::Nothing if opens_json(input.rest(after)) && input.rest(after).starts_with('{') => after,
+            Look::Nothing
+                if opens_json(input.rest(after)) && input.rest(after).starts_with('{') =>
+            {
+                after
+            }
             Look::Nothing => return Begin::No,
         };
         Begin::Yes(Item::KeyValue(Box::new(Self {
@@ -202,7 +207,11 @@ impl KeyValueItem {
         match context.find(input, from, |id| Some(id) == close || Some(id) == open) {
             Look::Hit(hit) => {
                 self.key = input.slice(self.at, hit.start).trim().to_owned();
-                self.at = if Some(hit.id) == close { hit.end } else { hit.start };
+                self.at = if Some(hit.id) == close {
+                    hit.end
+                } else {
+                    hit.start
+                };
                 self.is_string = false;
                 self.stage = Stage::AfterKey;
                 Next::Go
@@ -226,7 +235,9 @@ impl KeyValueItem {
             self.stage = Stage::AfterKey;
             return Next::Wait;
         }
-        match context.look(input, at, |id| Some(id) == inner.value_open || Some(id) == inner.kind_open) {
+        match context.look(input, at, |id| {
+            Some(id) == inner.value_open || Some(id) == inner.kind_open
+        }) {
             Look::Hit(hit) if Some(hit.id) == inner.value_open => {
                 self.at = hit.end;
                 self.stage = Stage::Value(ValueSearch::new(hit.end));
@@ -296,14 +307,18 @@ impl KeyValueItem {
     }
 
     fn read_json(&mut self, input: Input<'_>) -> Next {
-        let Some(reading) = &mut self.body else { return Next::Go };
+        let Some(reading) = &mut self.body else {
+            return Next::Go;
+        };
         match reading.read(input) {
             Status::NeedMore => {
                 self.stage = Stage::Json;
                 Next::Wait
             }
             Status::Failed(error) => Next::Failed(Read::failed(error, self.start)),
-            Status::Done { complete: false, .. } if input.last => Next::Cut,
+            Status::Done {
+                complete: false, ..
+            } if input.last => Next::Cut,
             Status::Done { end, .. } => {
                 self.at = end;
                 Next::Go
@@ -335,7 +350,11 @@ impl KeyValueItem {
 
     fn push(&mut self, text: &str) {
         let text = text.to_owned();
-        let value = if self.is_string { PairValue::String(text) } else { PairValue::Text(text) };
+        let value = if self.is_string {
+            PairValue::String(text)
+        } else {
+            PairValue::Text(text)
+        };
         self.pairs.push((std::mem::take(&mut self.key), value));
     }
 
@@ -347,11 +366,16 @@ impl KeyValueItem {
             complete,
             repaired: false,
             junk: self.junk,
-            span: Span { start: self.start, end },
+            span: Span {
+                start: self.start,
+                end,
+            },
         };
         match &self.body {
             Some(reading) => {
-                context.rules.read_arguments(reading.value(None), &mut draft);
+                context
+                    .rules
+                    .read_arguments(reading.value(None), &mut draft);
                 draft.repaired |= !reading.repairs().is_empty();
                 if reading.has_huge_number(draft.span) {
                     draft.arguments = Arguments::Refused(FaultKind::NumberOutOfRange);

@@ -35,17 +35,29 @@ pub(crate) struct Input<'a> {
 
 impl<'a> Input<'a> {
     pub(crate) fn new(text: &'a str, last: bool, spaces: &'a SpaceMemo) -> Self {
-        Self { text, last, spaces: Some(spaces) }
+        Self {
+            text,
+            last,
+            spaces: Some(spaces),
+        }
     }
 
     /// A text of its own, all of which is there.
     pub(crate) fn whole(text: &'a str) -> Self {
-        Self { text, last: true, spaces: None }
+        Self {
+            text,
+            last: true,
+            spaces: None,
+        }
     }
 
     /// Only the first bytes of it.
     pub(crate) fn up_to(self, end: usize) -> Self {
-        Self { text: self.slice(0, end), last: self.last && end == self.text.len(), ..self }
+        Self {
+            text: self.slice(0, end),
+            last: self.last && end == self.text.len(),
+            ..self
+        }
     }
 
     pub(crate) fn bytes(self) -> &'a [u8] {
@@ -95,7 +107,9 @@ impl Context<'_> {
         at: usize,
         wanted: impl Fn(MarkerId) -> bool,
     ) -> Look {
-        self.plan.markers.look_from(input.bytes(), at, input.last, wanted)
+        self.plan
+            .markers
+            .look_from(input.bytes(), at, input.last, wanted)
     }
 
     /// The first wanted marker from `from` on.
@@ -152,7 +166,13 @@ pub(crate) enum Read {
 
 impl Read {
     pub(crate) fn failed(error: Error, start: usize) -> Self {
-        Self::Failed(crate::calls::fault_of(error), Span { start, end: error.offset })
+        Self::Failed(
+            crate::calls::fault_of(error),
+            Span {
+                start,
+                end: error.offset,
+            },
+        )
     }
 }
 
@@ -178,7 +198,7 @@ impl Item {
             Body::KeyValue(_) => key_value::KeyValueItem::begin(context, input, at, behind),
             Body::Python(_) => python::PythonItem::begin(input, at),
             Body::Braced(calls) => braced::BracedItem::begin(calls, input, at),
-            Body::Workflow => Begin::No,
+            Body::Workflow | Body::Channels(_) | Body::React(_) | Body::Native => Begin::No,
         }
     }
 

@@ -85,7 +85,12 @@ impl NamedItem {
             Ready::Nothing(header, end) => (header, Stage::Nothing(end)),
             Ready::Cut(header) => (header, Stage::Cut),
         };
-        Begin::Yes(Item::Named(Box::new(Self { start: at, header, reading, stage })))
+        Begin::Yes(Item::Named(Box::new(Self {
+            start: at,
+            header,
+            reading,
+            stage,
+        })))
     }
 
     pub(crate) fn repairs(&self) -> &[Repair] {
@@ -101,7 +106,9 @@ impl NamedItem {
         loop {
             match self.stage {
                 Stage::Json(marks) => {
-                    let Some(reading) = &mut self.reading else { return Read::Done(self.start) };
+                    let Some(reading) = &mut self.reading else {
+                        return Read::Done(self.start);
+                    };
                     match reading.read(input) {
                         Status::NeedMore => return Read::Wait,
                         Status::Failed(error) => return Read::failed(error, self.start),
@@ -171,7 +178,10 @@ impl NamedItem {
                 self.stage = Stage::Close(end);
                 return Read::Wait;
             }
-            match exactly(context.look(input, at, |id| context.entry.inner.close.contains(&id)), at) {
+            match exactly(
+                context.look(input, at, |id| context.entry.inner.close.contains(&id)),
+                at,
+            ) {
                 Look::Hit(hit) => end = hit.end,
                 Look::Partial(_) => {
                     self.stage = Stage::Close(end);
@@ -191,14 +201,19 @@ impl NamedItem {
             complete,
             repaired: false,
             junk: None,
-            span: Span { start: self.start, end },
+            span: Span {
+                start: self.start,
+                end,
+            },
         }
     }
 
     fn draft_of_json(&mut self, end: usize, complete: bool, context: Context<'_>) -> Draft {
         let mut draft = self.draft(Arguments::Missing, end, complete);
         if let Some(reading) = &self.reading {
-            context.rules.read_arguments(reading.value(None), &mut draft);
+            context
+                .rules
+                .read_arguments(reading.value(None), &mut draft);
             draft.repaired |= !reading.repairs().is_empty();
             if reading.has_huge_number(draft.span) {
                 draft.arguments = Arguments::Refused(FaultKind::NumberOutOfRange);
@@ -221,15 +236,16 @@ pub(crate) fn text_input(text: &str) -> Arguments {
 /// Reads a header from `from` on.
 fn header(calls: &NamedCalls, context: Context<'_>, input: Input<'_>, from: usize) -> Ready {
     let inner = &context.entry.inner;
-    let wanted = |id| {
-        context.entry.bounds_calls(id) || inner.parts.iter().any(|(part, _)| *part == id)
-    };
+    let wanted =
+        |id| context.entry.bounds_calls(id) || inner.parts.iter().any(|(part, _)| *part == id);
     let mut header = Header::default();
     let mut part = Part::Name;
     let mut at = from;
     loop {
         let rest = input.rest(at);
-        let window = rest.get(..rest.floor_char_boundary(LONGEST_HEADER)).unwrap_or(rest);
+        let window = rest
+            .get(..rest.floor_char_boundary(LONGEST_HEADER))
+            .unwrap_or(rest);
         let payload = window.find(['{', '｛', '`']).map(|offset| at + offset);
         let mut head = input.up_to(at + window.len());
         head.last |= window.len() < rest.len();
@@ -246,10 +262,18 @@ fn header(calls: &NamedCalls, context: Context<'_>, input: Input<'_>, from: usiz
                 return Ready::No;
             }
             if !input.last {
-                return if may_go_on(rest, part) { Ready::Wait } else { Ready::No };
+                return if may_go_on(rest, part) {
+                    Ready::Wait
+                } else {
+                    Ready::No
+                };
             }
             let done = header.take(part, rest.trim(), calls);
-            return if done && from != at && !header.name.is_empty() { Ready::Cut(header) } else { Ready::No };
+            return if done && from != at && !header.name.is_empty() {
+                Ready::Cut(header)
+            } else {
+                Ready::No
+            };
         };
         if !header.take(part, input.slice(at, end).trim(), calls) {
             return Ready::No;
@@ -316,6 +340,8 @@ impl Header {
                 }
             }
         }
-        name.strip_prefix(calls.prefix.as_str()).unwrap_or(name).to_owned()
+        name.strip_prefix(calls.prefix.as_str())
+            .unwrap_or(name)
+            .to_owned()
     }
 }

@@ -40,17 +40,24 @@ pub(crate) enum Opens {
 pub(crate) fn opens_python(input: Input<'_>, at: usize) -> Opens {
     let rest = input.rest(at);
     let inner = rest.strip_prefix('[').map_or(rest, str::trim_start);
-    let window = inner.get(..inner.floor_char_boundary(LONGEST_NAME)).unwrap_or(inner);
+    let window = inner
+        .get(..inner.floor_char_boundary(LONGEST_NAME))
+        .unwrap_or(inner);
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     let length = window.find(|c| !is_name(c)).unwrap_or(window.len());
     let name = window.get(..length).unwrap_or_default();
     let after = window.get(length..).unwrap_or_default();
-    let begins_well = name.chars().next().is_none_or(|c| c.is_alphabetic() || c == '_');
+    let begins_well = name
+        .chars()
+        .next()
+        .is_none_or(|c| c.is_alphabetic() || c == '_');
     match after.chars().next() {
         _ if !begins_well => Opens::No,
         Some('(') if !name.is_empty() && !name.ends_with('.') => Opens::Yes,
         Some(_) => Opens::No,
-        None if input.last || window.len() < inner.len() || window.len() >= LONGEST_NAME => Opens::No,
+        None if input.last || window.len() < inner.len() || window.len() >= LONGEST_NAME => {
+            Opens::No
+        }
         None => Opens::Wait,
     }
 }
@@ -65,7 +72,13 @@ impl PythonItem {
     }
 
     pub(crate) fn new(start: usize) -> Self {
-        Self { start, at: start, depth: 0, string: None, comment: false }
+        Self {
+            start,
+            at: start,
+            depth: 0,
+            string: None,
+            comment: false,
+        }
     }
 
     pub(crate) fn start(&self) -> usize {
@@ -85,15 +98,24 @@ impl PythonItem {
             None if input.last => (input.text.len(), false),
             None => return Read::Wait,
         };
-        let mut source = Source { input: input.slice(0, end), at: self.start, max_depth, closed };
+        let mut source = Source {
+            input: input.slice(0, end),
+            at: self.start,
+            max_depth,
+            closed,
+        };
         match source.calls(calls) {
             Ok(found) => {
                 drafts.extend(found);
                 Read::Done(end)
             }
-            Err(Failure { kind, at }) => {
-                Read::Failed(kind, Span { start: self.start, end: at.max(self.start + 1) })
-            }
+            Err(Failure { kind, at }) => Read::Failed(
+                kind,
+                Span {
+                    start: self.start,
+                    end: at.max(self.start + 1),
+                },
+            ),
         }
     }
 
@@ -102,7 +124,9 @@ impl PythonItem {
         let text = input.bytes();
         loop {
             if let Some(quote) = self.string {
-                self.at = string_end(text, self.at, quote, input.last).map_err(|at| self.at = at).ok()?;
+                self.at = string_end(text, self.at, quote, input.last)
+                    .map_err(|at| self.at = at)
+                    .ok()?;
                 self.string = None;
             } else if self.comment {
                 self.at += memchr::memchr(b'\n', text.get(self.at..)?)?;
@@ -115,7 +139,10 @@ impl PythonItem {
                         return None;
                     }
                     let triple = next.is_some_and(|next| next.iter().all(|byte| byte == mark));
-                    self.string = Some(Quote { mark: *mark, triple });
+                    self.string = Some(Quote {
+                        mark: *mark,
+                        triple,
+                    });
                     self.at += if triple { 3 } else { 1 };
                     continue;
                 }
@@ -245,18 +272,31 @@ impl<'a> Source<'a> {
         if !self.take('(') {
             let cut = self.peek().is_none() && !self.closed;
             return if cut {
-                Ok(draft(name, Vec::new(), Vec::new(), Span { start, end: self.at }, false))
+                Ok(draft(
+                    name,
+                    Vec::new(),
+                    Vec::new(),
+                    Span {
+                        start,
+                        end: self.at,
+                    },
+                    false,
+                ))
             } else {
                 Err(self.failure(FaultKind::UnreadableArguments))
             };
         }
         self.skip_space();
-        let printed = name == "print" && matches!(opens_python(self.as_input(), self.at), Opens::Yes);
+        let printed =
+            name == "print" && matches!(opens_python(self.as_input(), self.at), Opens::Yes);
         if printed {
             let mut inner = self.call(calls)?;
             self.skip_space();
             inner.complete &= self.take(')');
-            inner.span = Span { start, end: self.at };
+            inner.span = Span {
+                start,
+                end: self.at,
+            };
             return Ok(inner);
         }
         name = name.strip_suffix(calls.suffix.as_str()).unwrap_or(name);
@@ -287,8 +327,11 @@ impl<'a> Source<'a> {
                     break;
                 }
             }
-            let Literal { json, end, complete: whole } =
-                literal(self.input, self.at, self.max_depth)?;
+            let Literal {
+                json,
+                end,
+                complete: whole,
+            } = literal(self.input, self.at, self.max_depth)?;
             self.at = end;
             complete &= whole;
             match key {
@@ -296,7 +339,16 @@ impl<'a> Source<'a> {
                 None => positional.push(json),
             }
         }
-        Ok(draft(name, positional, pairs, Span { start, end: self.at }, complete))
+        Ok(draft(
+            name,
+            positional,
+            pairs,
+            Span {
+                start,
+                end: self.at,
+            },
+            complete,
+        ))
     }
 
     fn as_input(&self) -> Input<'a> {

@@ -50,7 +50,15 @@ enum Shape {
 
 /// Reads the literal at `at`.
 pub(crate) fn literal(text: &str, at: usize, max_depth: usize) -> Result<Literal, Failure> {
-    Reader { text, at, json: String::new(), frames: Vec::new(), max_depth, complete: true }.read()
+    Reader {
+        text,
+        at,
+        json: String::new(),
+        frames: Vec::new(),
+        max_depth,
+        complete: true,
+    }
+    .read()
 }
 
 struct Reader<'a> {
@@ -101,7 +109,11 @@ impl Reader<'_> {
             }
             self.item_done();
         }
-        Ok(Literal { json: self.json, end: self.at, complete: self.complete })
+        Ok(Literal {
+            json: self.json,
+            end: self.at,
+            complete: self.complete,
+        })
     }
 
     fn rest(&self) -> &str {
@@ -109,7 +121,10 @@ impl Reader<'_> {
     }
 
     fn failure(&self) -> Failure {
-        Failure { kind: FaultKind::UnreadableArguments, at: self.at }
+        Failure {
+            kind: FaultKind::UnreadableArguments,
+            at: self.at,
+        }
     }
 
     fn skip_space(&mut self) {
@@ -131,20 +146,31 @@ impl Reader<'_> {
 
     fn open(&mut self, shape: Shape, opener: char) -> Result<(), Failure> {
         if self.frames.len() >= self.max_depth {
-            return Err(Failure { kind: FaultKind::TooDeep, at: self.at });
+            return Err(Failure {
+                kind: FaultKind::TooDeep,
+                at: self.at,
+            });
         }
         self.begin_item();
         self.at += 1;
         let open = self.json.len();
         self.json.push(opener);
-        self.frames.push(Frame { shape, open, items: 0, commas: false, item: open + 1 });
+        self.frames.push(Frame {
+            shape,
+            open,
+            items: 0,
+            commas: false,
+            item: open + 1,
+        });
         Ok(())
     }
 
     /// Writes the comma before an item.
     fn begin_item(&mut self) {
         let length = self.json.len();
-        let Some(frame) = self.frames.last_mut() else { return };
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
         if frame.items > 0 && frame.shape != Shape::Value {
             self.json.push(',');
             frame.item = length + 1;
@@ -175,7 +201,9 @@ impl Reader<'_> {
     /// What stood before a colon is a key.
     fn colon(&mut self) -> Result<(), Failure> {
         let failure = self.failure();
-        let Some(frame) = self.frames.last_mut() else { return Err(failure) };
+        let Some(frame) = self.frames.last_mut() else {
+            return Err(failure);
+        };
         if !matches!(frame.shape, Shape::Braces | Shape::Key) || frame.items == 0 {
             return Err(failure);
         }
@@ -192,7 +220,9 @@ impl Reader<'_> {
     }
 
     fn close(&mut self) {
-        let Some(frame) = self.frames.pop() else { return };
+        let Some(frame) = self.frames.pop() else {
+            return;
+        };
         match frame.shape {
             Shape::List => self.json.push(']'),
             Shape::Parens if frame.items == 1 && !frame.commas => {
@@ -244,7 +274,11 @@ impl Reader<'_> {
     fn strings(&mut self, mut prefix: usize, mut quote: char) -> Result<(), Failure> {
         let mut text = String::new();
         loop {
-            let raw = self.rest().get(..prefix).unwrap_or_default().contains(['r', 'R']);
+            let raw = self
+                .rest()
+                .get(..prefix)
+                .unwrap_or_default()
+                .contains(['r', 'R']);
             self.at += prefix;
             let whole = self.string(quote, raw, &mut text);
             self.complete &= whole;
@@ -265,7 +299,13 @@ impl Reader<'_> {
     /// One string, from its quote on; false when the text ended first.
     fn string(&mut self, quote: char, raw: bool, text: &mut String) -> bool {
         let mark = quote as u8;
-        let triple = self.rest().bytes().take(3).filter(|byte| *byte == mark).count() == 3;
+        let triple = self
+            .rest()
+            .bytes()
+            .take(3)
+            .filter(|byte| *byte == mark)
+            .count()
+            == 3;
         self.at += if triple { 3 } else { 1 };
         loop {
             let rest = self.rest();
@@ -326,9 +366,14 @@ impl Reader<'_> {
             .map_or(digits.len(), |(at, _)| at);
         let digits = digits.get(..length).unwrap_or_default();
         let negative = rest.get(..sign).unwrap_or_default().matches('-').count() % 2 == 1;
-        let Some(number) = plain_number(digits) else { return Ok(None) };
+        let Some(number) = plain_number(digits) else {
+            return Ok(None);
+        };
         if number.parse::<f64>().is_ok_and(f64::is_infinite) {
-            return Err(Failure { kind: FaultKind::NumberOutOfRange, at: self.at });
+            return Err(Failure {
+                kind: FaultKind::NumberOutOfRange,
+                at: self.at,
+            });
         }
         if negative {
             self.json.push('-');
@@ -340,14 +385,20 @@ impl Reader<'_> {
     /// A literal, or words without quotes.
     fn word(&mut self) -> Result<(), Failure> {
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let stop = |c: char| matches!(c, ',' | ')' | ']' | '}' | ':' | '\n' | '(' | '[' | '{' | '"' | '\'' | '=');
+        let stop = |c: char| {
+            matches!(
+                c,
+                ',' | ')' | ']' | '}' | ':' | '\n' | '(' | '[' | '{' | '"' | '\'' | '='
+            )
+        };
         let length = rest.find(stop).unwrap_or(rest.len());
         let word = rest.get(..length).unwrap_or_default().trim_end();
-        let calls = rest.get(length..).is_some_and(|after| after.starts_with(['(', '[', '{', '"', '\'', '=']));
+        let calls = rest
+            .get(length..)
+            .is_some_and(|after| after.starts_with(['(', '[', '{', '"', '\'', '=']));
         if word.is_empty() || calls {
             return Err(self.failure());
         }
-        let cut = length == rest.len();
         let literal = match word {
             "True" | "true" => Some("true"),
             "False" | "false" => Some("false"),
@@ -358,7 +409,6 @@ impl Reader<'_> {
             Some(literal) => self.json.push_str(literal),
             None => push_string(&mut self.json, word),
         }
-        self.complete &= !cut;
         self.at += word.len();
         Ok(())
     }
@@ -366,7 +416,11 @@ impl Reader<'_> {
 
 /// The length of a string's prefix (`r`, `b`, `f`, `u`) and its quote.
 fn string_prefix(text: &str) -> Option<(usize, char)> {
-    let prefix = text.bytes().take(2).take_while(|byte| b"rRbBuUfF".contains(byte)).count();
+    let prefix = text
+        .bytes()
+        .take(2)
+        .take_while(|byte| b"rRbBuUfF".contains(byte))
+        .count();
     let quote = text.get(prefix..)?.chars().next()?;
     matches!(quote, '"' | '\'').then_some((prefix, quote))
 }
@@ -381,7 +435,9 @@ fn plain_number(digits: &str) -> Option<String> {
         _ => 10,
     };
     if radix != 10 {
-        return u128::from_str_radix(digits.get(2..)?, radix).ok().map(|value| value.to_string());
+        return u128::from_str_radix(digits.get(2..)?, radix)
+            .ok()
+            .map(|value| value.to_string());
     }
     let (mantissa, exponent) = match digits.find(['e', 'E']) {
         Some(at) => digits.split_at(at),
@@ -399,7 +455,11 @@ fn plain_number(digits: &str) -> Option<String> {
     if !valid {
         return None;
     }
-    let mut number = if whole.is_empty() { "0".to_owned() } else { whole.to_owned() };
+    let mut number = if whole.is_empty() {
+        "0".to_owned()
+    } else {
+        whole.to_owned()
+    };
     if mantissa.contains('.') {
         number.push('.');
         number.push_str(if fraction.is_empty() { "0" } else { fraction });
@@ -461,13 +521,28 @@ fn escape(text: &str, out: &mut String) -> usize {
 fn hex(digits: Option<&str>) -> Option<u32> {
     let digits = digits?;
     let all = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if all { u32::from_str_radix(digits, 16).ok() } else { None }
+    if all {
+        u32::from_str_radix(digits, 16).ok()
+    } else {
+        None
+    }
 }
 
 fn octal(text: &str, out: &mut String) -> usize {
-    let digits = text.bytes().skip(1).take(3).take_while(|byte| (b'0'..b'8').contains(byte)).count();
-    let value = text.get(1..=digits).and_then(|digits| u32::from_str_radix(digits, 8).ok());
-    out.push(value.and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER));
+    let digits = text
+        .bytes()
+        .skip(1)
+        .take(3)
+        .take_while(|byte| (b'0'..b'8').contains(byte))
+        .count();
+    let value = text
+        .get(1..=digits)
+        .and_then(|digits| u32::from_str_radix(digits, 8).ok());
+    out.push(
+        value
+            .and_then(char::from_u32)
+            .unwrap_or(char::REPLACEMENT_CHARACTER),
+    );
     1 + digits
 }
 
@@ -486,7 +561,10 @@ mod tests {
         for (python, expected) in [
             ("'it\\'s 5\" wide'", r#""it's 5\" wide""#),
             ("'it's'", r#""it's""#),
-            ("{'k': {'z': None}, 1: True}", r#"{"k":{"z":null},"1":true}"#),
+            (
+                "{'k': {'z': None}, 1: True}",
+                r#"{"k":{"z":null},"1":true}"#,
+            ),
             ("(1, 2)", "[1,2]"),
             ("(1)", "1"),
             ("(1,)", "[1]"),

@@ -191,7 +191,10 @@ impl TaggedItem {
             self.stage = Stage::Json;
             return Next::Go;
         }
-        if let ArgumentTag::Element { open, end, close, .. } = &calls.argument {
+        if let ArgumentTag::Element {
+            open, end, close, ..
+        } = &calls.argument
+        {
             match element(input, at, open, end) {
                 Parsed::Wait => return Next::Wait,
                 Parsed::Yes((key, from)) => {
@@ -209,7 +212,9 @@ impl TaggedItem {
     }
 
     fn open_argument(&mut self, hit: Hit, calls: &TaggedCalls, input: Input<'_>) -> Next {
-        let ArgumentTag::Keyed(tag) = &calls.argument else { return Next::Go };
+        let ArgumentTag::Keyed(tag) = &calls.argument else {
+            return Next::Go;
+        };
         match opening(tag, input, hit.end) {
             Parsed::Wait => Next::Wait,
             Parsed::No => {
@@ -300,7 +305,11 @@ impl TaggedItem {
         match found {
             Some(offset) => {
                 let value = input.slice(self.at, from + offset);
-                let value = if end == "]]>" { value } else { unframed(value, calls.framed) };
+                let value = if end == "]]>" {
+                    value
+                } else {
+                    unframed(value, calls.framed)
+                };
                 self.push(key, kind, value);
                 self.at = from + offset + end.len();
                 Next::Go
@@ -319,14 +328,18 @@ impl TaggedItem {
     }
 
     fn read_json(&mut self, context: Context<'_>, input: Input<'_>) -> Next {
-        let Some(reading) = &mut self.body else { return Next::Go };
+        let Some(reading) = &mut self.body else {
+            return Next::Go;
+        };
         match reading.read(input) {
             Status::NeedMore => {
                 self.stage = Stage::Json;
                 Next::Wait
             }
             Status::Failed(error) => Next::Failed(Read::failed(error, self.start)),
-            Status::Done { complete: false, .. } if input.last => Next::Cut,
+            Status::Done {
+                complete: false, ..
+            } if input.last => Next::Cut,
             Status::Done { end, .. } => {
                 self.at = end;
                 let _ = context;
@@ -377,11 +390,16 @@ impl TaggedItem {
             complete,
             repaired: false,
             junk: self.junk,
-            span: Span { start: self.start, end },
+            span: Span {
+                start: self.start,
+                end,
+            },
         };
         match &self.body {
             Some(reading) => {
-                context.rules.read_arguments(reading.value(None), &mut draft);
+                context
+                    .rules
+                    .read_arguments(reading.value(None), &mut draft);
                 draft.repaired |= !reading.repairs().is_empty();
                 if reading.has_huge_number(draft.span) {
                     draft.arguments = Arguments::Refused(FaultKind::NumberOutOfRange);
@@ -406,13 +424,20 @@ enum Next {
 
 impl Opening {
     fn attribute(&self, names: &[&str]) -> Option<&String> {
-        let known = self.attributes.iter().find(|(name, _)| names.contains(&name.as_str()));
+        let known = self
+            .attributes
+            .iter()
+            .find(|(name, _)| names.contains(&name.as_str()));
         known.map(|(_, value)| value)
     }
 
     fn kind(&self) -> Kind {
         if let Some(string) = self.attribute(&["string"]) {
-            return if string.eq_ignore_ascii_case("true") { Kind::String } else { Kind::Json };
+            return if string.eq_ignore_ascii_case("true") {
+                Kind::String
+            } else {
+                Kind::Json
+            };
         }
         match self.attribute(&["type"]).map(String::as_str) {
             Some("string" | "str") => Kind::String,
@@ -425,7 +450,9 @@ impl Opening {
 /// Reads the rest of an opening tag, from behind its `open` on.
 fn opening(tag: &Tag, input: Input<'_>, from: usize) -> Parsed<Opening> {
     let rest = input.rest(from);
-    let window = rest.get(..rest.floor_char_boundary(LONGEST_TAG)).unwrap_or(rest);
+    let window = rest
+        .get(..rest.floor_char_boundary(LONGEST_TAG))
+        .unwrap_or(rest);
     let (attributes, length) = match &tag.name {
         NameAt::Inline => (None, window.find(tag.end.as_str())),
         NameAt::Attribute { .. } => {
@@ -445,7 +472,11 @@ fn opening(tag: &Tag, input: Input<'_>, from: usize) -> Parsed<Opening> {
             if name.is_none() && element.is_none() {
                 return Parsed::No;
             }
-            Parsed::Yes(Opening { name, attributes, end })
+            Parsed::Yes(Opening {
+                name,
+                attributes,
+                end,
+            })
         }
         _ => {
             let name = window.get(..length).unwrap_or_default().trim();
@@ -453,7 +484,11 @@ fn opening(tag: &Tag, input: Input<'_>, from: usize) -> Parsed<Opening> {
             if name.is_empty() || name.contains(['<', '\n']) {
                 return Parsed::No;
             }
-            Parsed::Yes(Opening { name: Some(name.to_owned()), attributes: Vec::new(), end })
+            Parsed::Yes(Opening {
+                name: Some(name.to_owned()),
+                attributes: Vec::new(),
+                end,
+            })
         }
     }
 }
@@ -480,8 +515,14 @@ fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, Option<usize>) {
         let after = trimmed.get(name_end..).unwrap_or_default().trim_start();
         let Some(value) = after.strip_prefix('=') else {
             // A word that is no attribute, or the text ends: pass over one character.
-            let Some(next) = trimmed.chars().next() else { return (attributes, None) };
-            at += if name_end > 0 { name_end } else { next.len_utf8() };
+            let Some(next) = trimmed.chars().next() else {
+                return (attributes, None);
+            };
+            at += if name_end > 0 {
+                name_end
+            } else {
+                next.len_utf8()
+            };
             continue;
         };
         let value = value.trim_start();
@@ -490,7 +531,9 @@ fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, Option<usize>) {
         let (value, length) = match quote {
             Some(quote) => {
                 let inner = value.get(1..).unwrap_or_default();
-                let Some(close) = inner.find(quote) else { return (attributes, None) };
+                let Some(close) = inner.find(quote) else {
+                    return (attributes, None);
+                };
                 (inner.get(..close).unwrap_or_default(), close + 2)
             }
             None => {
@@ -508,9 +551,15 @@ fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, Option<usize>) {
 /// An opening tag whose name is a key: the key, and where the value begins.
 fn element(input: Input<'_>, at: usize, open: &str, end: &str) -> Parsed<(String, usize)> {
     let rest = input.rest(at);
-    let window = rest.get(..rest.floor_char_boundary(LONGEST_TAG)).unwrap_or(rest);
+    let window = rest
+        .get(..rest.floor_char_boundary(LONGEST_TAG))
+        .unwrap_or(rest);
     let Some(inner) = window.strip_prefix(open) else {
-        return if open.starts_with(window) && !input.last { Parsed::Wait } else { Parsed::No };
+        return if open.starts_with(window) && !input.last {
+            Parsed::Wait
+        } else {
+            Parsed::No
+        };
     };
     match inner.find(end) {
         Some(length) => {

@@ -27,14 +27,21 @@ pub(crate) struct ValueSearch {
 pub(crate) enum ValueEnd {
     Wait,
     /// The value ends at `end`; reading goes on at `next`.
-    At { end: usize, next: usize },
+    At {
+        end: usize,
+        next: usize,
+    },
     /// The text ended first.
     Cut,
 }
 
 impl ValueSearch {
     pub(crate) fn new(start: usize) -> Self {
-        Self { start, at: start, ..Self::default() }
+        Self {
+            start,
+            at: start,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn start(&self) -> usize {
@@ -98,7 +105,10 @@ impl ValueSearch {
             }
             let own_line = turnwarden_cleanup::at_line_start(input.bytes(), hit.start);
             let ends = own_line && hit.start > self.start;
-            return ends.then_some(ValueEnd::At { end: hit.start, next: hit.start });
+            return ends.then_some(ValueEnd::At {
+                end: hit.start,
+                next: hit.start,
+            });
         }
         if closes {
             self.fallback.get_or_insert(hit.start);
@@ -123,9 +133,13 @@ impl ValueSearch {
 /// A value without the line ends that frame it: one on each side, or, if it is not known to be
 /// framed, one on both sides.
 pub(crate) fn unframed(value: &str, framed: bool) -> &str {
-    let lead = value.strip_prefix("\r\n").or_else(|| value.strip_prefix('\n'));
+    let lead = value
+        .strip_prefix("\r\n")
+        .or_else(|| value.strip_prefix('\n'));
     let trail = |text: &'_ str| {
-        text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).map(str::len)
+        text.strip_suffix("\r\n")
+            .or_else(|| text.strip_suffix('\n'))
+            .map(str::len)
     };
     match (lead, framed) {
         (Some(inner), _) => match trail(inner) {
@@ -134,14 +148,17 @@ pub(crate) fn unframed(value: &str, framed: bool) -> &str {
             None if inner.is_empty() => inner,
             None => value,
         },
-        (None, true) => trail(value).and_then(|end| value.get(..end)).unwrap_or(value),
+        (None, true) => trail(value)
+            .and_then(|end| value.get(..end))
+            .unwrap_or(value),
         (None, false) => value,
     }
 }
 
 /// Whether a text can be the name of a tool.
 pub(crate) fn is_name(text: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/' | '$' | '@');
+    let part =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/' | '$' | '@');
     !text.is_empty() && text.len() <= 256 && text.chars().all(part)
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn make(rules: &Rules<'_>, call: &Call, may_be_cut: bool) -> Made {
         id: call.id.clone(),
         complete: true,
         repaired: false,
+        junk: None,
         span: Span::default(),
     };
     let mut made = Made {
