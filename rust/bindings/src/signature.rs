@@ -92,7 +92,7 @@ pub(crate) fn hex_string(py: Python<'_>, signature: Signature) -> Bound<'_, PySt
 ///
 /// - Two strings of up to 127 bytes of UTF-8: `1 - Indel distance / (length a + length b)`.
 /// - Longer strings: the same, estimated from a sample of 64 pairs of neighbouring words (fewer
-///   when there are many strings), usually within 0.03.
+///   when there are many strings), usually within 0.05.
 /// - Other values: 1 if they are equal as in `call_signature`, else 0.
 ///
 /// Of more than 32 leaves, those of the top level are compared before deeper ones, of which a
