@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use super::native::stream::PyMessageStream;
     #[pymodule_export]
-    use super::signature::{argument_similarity, call_signature};
+    use super::signature::{ArgumentSketch, argument_similarity, call_signature};
 
     #[pymodule_export]
     use super::parsing::call::PyToolCall;

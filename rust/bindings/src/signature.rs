@@ -119,13 +119,35 @@ pub(crate) fn hex_string(py: Python<'_>, signature: Signature) -> Bound<'_, PySt
 ///     0.5
 #[pyfunction]
 pub(crate) fn argument_similarity(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<f64> {
-    let sketch = |arguments| {
-        with_scratch(|canon| {
-            write_arguments(arguments, None, canon)?;
-            PyResult::Ok(Sketch::of(canon.value()))
-        })
-    };
     Ok(sketch(a)?.similarity(&sketch(b)?))
+}
+
+fn sketch(arguments: &Bound<'_, PyAny>) -> PyResult<Sketch> {
+    with_scratch(|canon| {
+        write_arguments(arguments, None, canon)?;
+        Ok(Sketch::of(canon.value()))
+    })
+}
+
+/// What `argument_similarity` compares, kept: the form in which a guard keeps arguments.
+#[pyclass(frozen, module = "turnwarden._core")]
+pub(crate) struct ArgumentSketch(Sketch);
+
+#[pymethods]
+impl ArgumentSketch {
+    #[new]
+    fn new(arguments: &Bound<'_, PyAny>) -> PyResult<Self> {
+        sketch(arguments).map(Self)
+    }
+
+    /// Return what `argument_similarity` returns for the arguments of both.
+    fn similarity(&self, other: &Self) -> f64 {
+        self.0.similarity(&other.0)
+    }
+
+    fn __sizeof__(&self) -> usize {
+        size_of::<Self>() + self.0.as_bytes().len()
+    }
 }
 
 /// Writes a call ready for [`Signature::of_written`]; returns where its arguments begin.
