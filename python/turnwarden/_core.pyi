@@ -14,6 +14,7 @@ class _BuildInfo(TypedDict):
     features: list[str]
 
 def build_info() -> _BuildInfo: ...
+
 @final
 class ArgumentSketch:
     def __new__(cls, arguments: object) -> Self: ...
