@@ -157,7 +157,6 @@ impl PyFault {
         ))
     }
 
-    #[expect(clippy::type_complexity, reason = "what pickle asks for")]
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> (

@@ -48,6 +48,9 @@ pub(crate) struct PyReply {
     incomplete_calls: PyOnceLock<Py<PyTuple>>,
 }
 
+/// What pickle keeps of a reply besides its calls and texts.
+type Records = (Vec<Py<PyRepair>>, Vec<Py<PyFault>>, Vec<Py<PySpan>>);
+
 /// A reply of the core, its calls shared with the Python objects that show them.
 #[derive(PartialEq, Eq)]
 pub(crate) struct ReplyData {
@@ -359,7 +362,7 @@ impl PyReply {
         workflow: Option<String>,
         cleaned: String,
         format: Option<String>,
-        records: (Vec<Py<PyRepair>>, Vec<Py<PyFault>>, Vec<Py<PySpan>>),
+        records: Records,
     ) -> Self {
         let shared = |calls: Vec<Py<PyToolCall>>| {
             let calls = calls.iter().map(|call| Arc::clone(call.get().call()));
