@@ -162,10 +162,6 @@ impl PyResponseParser {
         clippy::too_many_arguments,
         reason = "the options of a parser, all keywords"
     )]
-    #[expect(
-        clippy::fn_params_excessive_bools,
-        reason = "keyword options of Python"
-    )]
     fn new(
         formats: Option<&Bound<'_, PyAny>>,
         tools: Option<&Bound<'_, PyAny>>,
