@@ -18,6 +18,7 @@ mod grammars;
 mod ids;
 mod machine;
 mod markers;
+mod models;
 mod output;
 mod plan;
 mod prose;
@@ -34,6 +35,7 @@ pub use decode::Decoder;
 pub use engine::{Limits, Options, Parser, Stream};
 pub use formats::{Format, format_named, formats};
 pub use ids::call_id;
+pub use models::{ModelFormats, formats_for_model};
 
 pub use reply::{Event, Fault, FaultKind, Repair, Reply, Span, SpanKind, ToolCall, Workflow};
 pub use tools::{ConfigError, Tools};

@@ -1,0 +1,153 @@
+//! From the name of a model to the formats that it uses.
+//!
+//! Names come with organisations, sizes and quantisations around them
+//! (`unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF`, `qwen3-coder:30b-q4_K_M`). Each format names its
+//! models; a name belongs to the model that is found in it first, and of those that begin at the
+//! same place to the longest: `Hermes-3-Llama-3.1-8B` is a Hermes, `DeepSeek-R1-Distill-Qwen-7B` a
+//! `DeepSeek`. Cost: the name's length times the number of models known.
+
+use std::cmp::Reverse;
+
+use crate::formats::{Format, formats};
+
+/// The formats of one family of models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelFormats {
+    /// The model's name as the formats know it, such as `Qwen3-Coder`.
+    pub model: &'static str,
+    /// The labels of its formats.
+    pub labels: Vec<&'static str>,
+    /// Whether the chat template opens a block of reasoning, so that replies begin in it.
+    pub reasoning_open: bool,
+}
+
+/// How well a model fits a name: the smaller, the better.
+type Rank = (usize, Reverse<usize>);
+
+/// The formats of the model with this name; None when no format knows it.
+///
+/// ```
+/// use turnwarden_extract::formats_for_model;
+///
+/// let found = formats_for_model("NousResearch/Hermes-3-Llama-3.1-8B-GGUF").unwrap();
+/// assert_eq!((found.model, found.labels), ("Hermes", vec!["hermes"]));
+/// assert!(formats_for_model("some-new-model").is_none());
+/// ```
+#[must_use]
+pub fn formats_for_model(name: &str) -> Option<ModelFormats> {
+    let name = name.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let mut fitting: Vec<(Rank, &'static str, &'static Format)> = Vec::new();
+    for format in formats() {
+        let models = format.models.iter();
+        let best = models.filter_map(|model| Some((rank(&name, model)?, model.as_str())));
+        if let Some((rank, model)) = best.min_by_key(|(rank, _)| *rank) {
+            fitting.push((rank, model, format));
+        }
+    }
+    let (best, model, _) = *fitting.iter().min_by_key(|(rank, ..)| *rank)?;
+    fitting.retain(|(rank, ..)| *rank == best);
+    Some(ModelFormats {
+        model,
+        labels: fitting.iter().map(|(.., format)| format.label.as_str()).collect(),
+        reasoning_open: fitting.iter().any(|(.., format)| format.reasoning_open),
+    })
+}
+
+/// Where in a name the words of a model begin, and how long they are; None unless all of them
+/// stand in it, in order.
+fn rank(name: &str, model: &str) -> Option<Rank> {
+    let model = model.to_lowercase();
+    let (mut first, mut at, mut length) = (None, 0, 0);
+    for word in model.split_whitespace() {
+        let (start, end) = find_word(name, at, word)?;
+        first.get_or_insert(start);
+        at = end;
+        length += word.bytes().filter(u8::is_ascii_alphanumeric).count();
+    }
+    Some((first?, Reverse(length)))
+}
+
+/// The first place from `from` on where a word stands, whatever separates its parts.
+fn find_word(name: &str, from: usize, word: &str) -> Option<(usize, usize)> {
+    let bytes = name.as_bytes();
+    (from..bytes.len())
+        .filter(|start| !joined(bytes, *start))
+        .find_map(|start| Some((start, word_end(bytes, start, word)?)))
+}
+
+/// One past a word that begins at `start`, when it does and ends where the name's word ends.
+fn word_end(name: &[u8], start: usize, word: &str) -> Option<usize> {
+    let mut at = start;
+    for wanted in word.bytes().filter(|byte| !is_separator(*byte)) {
+        while at > start && name.get(at).copied().is_some_and(is_separator) {
+            at += 1;
+        }
+        if *name.get(at)? != wanted {
+            return None;
+        }
+        at += 1;
+    }
+    (!joined(name, at)).then_some(at)
+}
+
+/// Whether the bytes before and at `at` belong to one word: both letters, or both digits.
+fn joined(name: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| name.get(before));
+    match (before, name.get(at)) {
+        (Some(before), Some(after)) => {
+            before.is_ascii_digit() && after.is_ascii_digit()
+                || before.is_ascii_alphabetic() && after.is_ascii_alphabetic()
+        }
+        _ => false,
+    }
+}
+
+fn is_separator(byte: u8) -> bool {
+    !byte.is_ascii_alphanumeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(name: &str) -> Vec<&'static str> {
+        formats_for_model(name).map_or_else(Vec::new, |found| found.labels)
+    }
+
+    #[test]
+    fn organisations_sizes_and_quantisations_do_not_matter() {
+        for name in [
+            "Qwen2.5",
+            "Qwen/Qwen2.5-7B-Instruct",
+            "bartowski/Qwen2.5-Coder-32B-Instruct-GGUF",
+            "qwen2.5:14b-instruct-q4_K_M",
+            "accounts/x/models/qwen-2.5-72b",
+        ] {
+            assert_eq!(labels(name), ["hermes"], "{name}");
+        }
+        assert_eq!(labels("microsoft/Phi-4-mini-instruct"), ["phi4_mini"]);
+        assert_eq!(labels("phi4-mini:3.8b"), ["phi4_mini"]);
+    }
+
+    #[test]
+    fn a_fine_tune_has_the_format_of_its_own_name() {
+        assert_eq!(labels("NousResearch/Hermes-3-Llama-3.1-8B"), ["hermes"]);
+    }
+
+    #[test]
+    fn the_longest_name_that_fits_counts() {
+        assert_eq!(labels("c4ai-command-r7b-12-2024"), ["cohere_command"]);
+        assert_eq!(labels("c4ai-command-r-plus"), ["cohere_command_r"]);
+        assert_eq!(labels("ibm-granite/granite-3.1-8b-instruct"), ["granite"]);
+        assert_eq!(labels("ibm-granite/granite-4.0-h-small"), ["granite4"]);
+    }
+
+    #[test]
+    fn part_of_a_word_or_number_is_no_match() {
+        assert_eq!(labels("granite-30b"), [] as [&str; 0]);
+        assert_eq!(labels("hermestic"), [] as [&str; 0]);
+        assert_eq!(labels(""), [] as [&str; 0]);
+        assert_eq!(labels("///"), [] as [&str; 0]);
+        assert_eq!(labels("猫"), [] as [&str; 0]);
+    }
+}
