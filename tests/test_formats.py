@@ -73,3 +73,52 @@ def test_a_format_that_is_pinned_reads_no_wrong_calls_of_others(row: dict[str, A
         calls = vectors.calls_of(parser.parse(row["input"]).tool_calls)
         wrong = [c for c in calls if json.dumps(c, sort_keys=True) not in right]
         assert not wrong, (label, wrong)
+
+
+# Names as people write them, and the label that the model's format has.
+MODELS = {
+    "NousResearch/Hermes-3-Llama-3.1-8B": "hermes",
+    "Qwen/Qwen2.5-7B-Instruct": "hermes",
+    "qwen3:14b-q4_K_M": "hermes",
+    "unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF": "qwen3_coder",
+    "qwen3-coder-30b": "qwen3_coder",
+    "Qwen3-Coder-480B-A35B-Instruct-FP8": "qwen3_coder",
+    "ByteDance-Seed/Seed-OSS-36B-Instruct": "seed_oss",
+    "mistralai/Mistral-Nemo-Instruct-2407": "mistral",
+    "mistralai/Devstral-Small-2507": "mistral",
+    "meta-llama/Llama-3.1-8B-Instruct": "llama3_json",
+    "llama3.3:70b": "llama3_json",
+    "meta-llama/Llama-4-Scout-17B-16E-Instruct": "pythonic",
+    "deepseek-ai/DeepSeek-V3-0324": "deepseek_v3",
+    "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B": "deepseek_v3",
+    "deepseek-ai/DeepSeek-V3.1": "deepseek_v31",
+    "deepseek-ai/DeepSeek-V3.2": "deepseek_v32",
+    "moonshotai/Kimi-K2-Instruct-0905": "kimi_k2",
+    "zai-org/GLM-4.5-Air-FP8": "glm45",
+    "MiniMaxAI/MiniMax-M2": "minimax_m2",
+    "ibm-granite/granite-3.3-8b-instruct": "granite",
+    "ibm-granite/granite-4.0-h-small": "granite4",
+    "openai/gpt-oss-20b": "harmony",
+    "CohereLabs/c4ai-command-r-plus-08-2024": "cohere_command_r",
+    "microsoft/Phi-4-mini-instruct": "phi4_mini",
+    "ai21labs/AI21-Jamba-Large-1.5": "jamba",
+    "stepfun-ai/step3": "step3",
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_parser_is_pinned_by_the_name_of_a_model(name: str) -> None:
+    for spelled in (name, name.lower(), name.rsplit("/", 1)[-1], f"org/{name.upper()}"):
+        assert MODELS[name] in (ResponseParser.for_model(spelled).formats or ())
+
+
+@pytest.mark.parametrize("name", ["", "my-own-model", "org/", "llamaindex", "9", "猫"])
+def test_an_unknown_model_is_an_error_that_says_what_to_do(name: str) -> None:
+    with pytest.raises(ValueError, match="formats") as raised:
+        ResponseParser.for_model(name)
+    assert isinstance(raised.value, turnwarden.UnknownModelError)
+
+
+def test_for_model_takes_the_options_of_a_parser() -> None:
+    parser = ResponseParser.for_model("hermes", reasoning_open=True, max_calls=3)
+    assert parser == ResponseParser(["hermes"], reasoning_open=True, max_calls=3)

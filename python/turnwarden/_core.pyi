@@ -440,6 +440,7 @@ class WorkflowGuard:
 class TurnwardenError(Exception): ...
 class WrongTypeError(TurnwardenError, TypeError): ...
 class ConfigurationError(TurnwardenError, ValueError): ...
+class UnknownModelError(ConfigurationError): ...
 
 class JSONRepairError(TurnwardenError, ValueError):
     kind: str
@@ -813,6 +814,20 @@ class ResponseParser:
         tools: Iterable[object] | None = None,
         *,
         reasoning_open: bool = False,
+        calls_in_reasoning: bool = False,
+        buffer_arguments: bool = True,
+        max_depth: int | None = None,
+        max_reply_bytes: int | None = None,
+        max_calls: int | None = None,
+        max_argument_bytes: int | None = None,
+    ) -> ResponseParser: ...
+    @classmethod
+    def for_model(
+        cls,
+        name: str,
+        tools: Iterable[object] | None = None,
+        *,
+        reasoning_open: bool | None = None,
         calls_in_reasoning: bool = False,
         buffer_arguments: bool = True,
         max_depth: int | None = None,

@@ -24,6 +24,8 @@ pub(crate) enum Error {
     },
     /// An option of a parser has a value that it cannot have.
     Configuration(String),
+    /// No format knows a model of this name.
+    UnknownModel(String),
     /// A value holds something that JSON cannot carry.
     NotJson {
         /// Where in the value, such as `$.filter[2]`.
@@ -75,6 +77,13 @@ impl Error {
                 .wrong_type
                 .error(py, format!("{what} must be {expected}, not {found}")),
             Self::Configuration(message) => classes.configuration.error(py, message),
+            Self::UnknownModel(name) => classes.unknown_model.error(
+                py,
+                format!(
+                    "no format knows a model named {name:?}; pass formats=[...] with labels from \
+                     turnwarden.formats(), or let ResponseParser() detect the format"
+                ),
+            ),
             Self::NotJson { path, found } => classes
                 .wrong_type
                 .error(py, format!("JSON cannot carry {found} (at {path})")),
@@ -116,6 +125,7 @@ struct Exceptions {
     root: Class,
     wrong_type: Class,
     configuration: Class,
+    unknown_model: Class,
     json_repair: Class,
     stream_finished: Class,
     stream_busy: Class,
@@ -149,6 +159,12 @@ impl Exceptions {
                 "WrongTypeError",
                 "An argument has a type that it cannot have; the message names both.",
                 &[&base, &py.get_type::<PyTypeError>()],
+            )?,
+            unknown_model: class(
+                py,
+                "UnknownModelError",
+                "No format knows a model of the given name.",
+                &[configuration.0.bind(py)],
             )?,
             json_repair: class(
                 py,
@@ -206,6 +222,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         &classes.root,
         &classes.wrong_type,
         &classes.configuration,
+        &classes.unknown_model,
         &classes.json_repair,
         &classes.stream_finished,
         &classes.stream_busy,

@@ -48,7 +48,10 @@ pub fn formats_for_model(name: &str) -> Option<ModelFormats> {
     fitting.retain(|(rank, ..)| *rank == best);
     Some(ModelFormats {
         model,
-        labels: fitting.iter().map(|(.., format)| format.label.as_str()).collect(),
+        labels: fitting
+            .iter()
+            .map(|(.., format)| format.label.as_str())
+            .collect(),
         reasoning_open: fitting.iter().any(|(.., format)| format.reasoning_open),
     })
 }

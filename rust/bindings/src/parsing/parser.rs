@@ -187,6 +187,60 @@ impl PyResponseParser {
         })
     }
 
+    /// Make a parser for the formats of a model, by the name that people use for it.
+    ///
+    /// Organisations, sizes and quantisations around the name do not matter. When the model's
+    /// template opens the reasoning block, `reasoning_open` is set.
+    ///
+    /// Args:
+    ///     name: The model's name, such as `Qwen/Qwen2.5-7B-Instruct` or `hermes3:8b`.
+    ///     tools: As for `ResponseParser`, and so the other options.
+    ///
+    /// Raises:
+    ///     UnknownModelError: When no format knows the model.
+    ///
+    /// Example:
+    ///     >>> turnwarden.ResponseParser.for_model("NousResearch/Hermes-3-Llama-3.1-8B")
+    ///     ResponseParser(formats=['hermes'])
+    #[classmethod]
+    #[pyo3(signature = (
+        name, tools=None, *, reasoning_open=None, calls_in_reasoning=false,
+        buffer_arguments=true, max_depth=None, max_reply_bytes=None, max_calls=None,
+        max_argument_bytes=None,
+    ))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the options of a parser, all keywords"
+    )]
+    fn for_model(
+        _class: &Bound<'_, PyType>,
+        name: &str,
+        tools: Option<&Bound<'_, PyAny>>,
+        reasoning_open: Option<bool>,
+        calls_in_reasoning: bool,
+        buffer_arguments: bool,
+        max_depth: Option<usize>,
+        max_reply_bytes: Option<usize>,
+        max_calls: Option<usize>,
+        max_argument_bytes: Option<usize>,
+    ) -> PyResult<Self> {
+        let Some(model) = extract::formats_for_model(name) else {
+            return Err(Error::UnknownModel(name.to_owned()).into());
+        };
+        let defaults = Settings::default();
+        Self::from_settings(Settings {
+            formats: Some(model.labels.into_iter().map(str::to_owned).collect()),
+            tools: tools.map(read_tools).transpose()?,
+            reasoning_open: reasoning_open.unwrap_or(model.reasoning_open),
+            calls_in_reasoning,
+            buffer_arguments,
+            max_depth: max_depth.unwrap_or(defaults.max_depth),
+            max_reply_bytes: max_reply_bytes.unwrap_or(defaults.max_reply_bytes),
+            max_calls: max_calls.unwrap_or(defaults.max_calls),
+            max_argument_bytes: max_argument_bytes.unwrap_or(defaults.max_argument_bytes),
+        })
+    }
+
     /// Parse a reply that is there as a whole.
     ///
     /// Args:
