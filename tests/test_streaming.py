@@ -32,7 +32,7 @@ def test_text_is_passed_on_at_once() -> None:
     assert kinds(stream.finish()) == ["reply_finished"]
 
 
-@pytest.mark.xfail(reason="the engine is not there yet")
+@pytest.mark.xfail(reason="within one chunk text is told before reasoning")
 def test_the_events_of_a_reply_come_in_order() -> None:
     events = PARSER.stream().feed(REPLY)
     stream = PARSER.stream()
@@ -129,7 +129,7 @@ def test_argument_deltas_join_to_the_arguments(buffered: bool) -> None:
         assert vectors.streamed(parser, list(row["input"])) == parser.parse(row["input"])
 
 
-@pytest.mark.xfail(reason="the engine is not there yet")
+@pytest.mark.xfail(reason="arguments always come when they are complete")
 def test_without_buffering_values_are_passed_on_as_they_close() -> None:
     stream = ResponseParser(buffer_arguments=False).stream()
     events = stream.feed('<tool_call>{"name": "f", "arguments": {"a": [1, 2], "b": "par')
