@@ -7,9 +7,8 @@ use crate::formats::{Body, JsonCalls};
 use crate::grammars::Input;
 use crate::grammars::json::draft;
 use crate::json::{Error, Kind, Status};
-use crate::machine::{FenceFate, Flow, Machine, Pending, State};
+use crate::machine::{FenceFate, Flow, Machine, Pending, Saved, State};
 use crate::native;
-use crate::output::Checkpoint;
 use crate::plan::SyntaxId;
 use crate::prose::Wait;
 use crate::reading::Reading;
@@ -98,7 +97,7 @@ pub(crate) struct Candidate {
     /// The list `next`, by the number of its member.
     next: Option<usize>,
     /// The output before this JSON.
-    checkpoint: Checkpoint,
+    saved: Saved,
 }
 
 #[derive(Debug)]
@@ -139,7 +138,7 @@ impl Candidate {
             phase: Phase::Open,
             content_first: false,
             next: None,
-            checkpoint: Checkpoint::default(),
+            saved: Saved::default(),
         }))
     }
 
@@ -335,15 +334,14 @@ impl Machine {
             return;
         }
         self.emit(input, candidate.start);
-        candidate.checkpoint = self.out.checkpoint();
+        candidate.saved = self.save();
         candidate.phase = Phase::LetGo;
     }
 
     /// Takes JSON back that was let go.
     fn take_back_json(&mut self, candidate: &mut Candidate) {
         if matches!(candidate.phase, Phase::LetGo) {
-            self.out
-                .roll_back(std::mem::take(&mut candidate.checkpoint));
+            self.restore(std::mem::take(&mut candidate.saved));
             self.done = candidate.start;
             candidate.phase = Phase::Open;
         }
@@ -360,7 +358,7 @@ impl Machine {
         }
         self.settle_as_payload(input);
         self.emit(input, candidate.start);
-        candidate.checkpoint = self.out.checkpoint();
+        candidate.saved = self.save();
         self.fix_format(syntax);
         self.fresh = false;
         candidate.phase = Phase::Workflow(Progress::default());
@@ -426,8 +424,7 @@ impl Machine {
             return None;
         }
         if begun {
-            self.out
-                .roll_back(std::mem::take(&mut candidate.checkpoint));
+            self.restore(std::mem::take(&mut candidate.saved));
             self.done = candidate.start;
             self.format = None;
             self.out.reply.format = None;
@@ -623,7 +620,7 @@ impl Machine {
             self.settle_as_text(input);
         }
         if matches!(candidate.phase, Phase::LetGo) {
-            self.let_go = Some((candidate.checkpoint, candidate.start));
+            self.let_go = Some((candidate.saved, candidate.start));
         }
         self.fresh = false;
         if let Some(fence) = &self.fence {

@@ -62,12 +62,14 @@ pub(crate) enum State {
     Action(Box<Action>),
     /// A result that the model made up, from here on.
     Imagined(usize),
+    /// The rest of a payload that can't be read, and what follows it.
+    Unreadable,
     /// Everything is read.
     Over,
 }
 
 /// A fence that may hold a payload.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OpenFence {
     pub(crate) fence: Fence,
     pub(crate) fate: FenceFate,
@@ -133,7 +135,7 @@ impl OpenReasoning {
 }
 
 /// Bare JSON calls, which are calls only if nothing visible follows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) span: Span,
     pub(crate) joint: (Joint, Vec<usize>),
@@ -172,7 +174,16 @@ pub(crate) struct Machine {
     pub(crate) no_json_before: usize,
     spaces: SpaceMemo,
     /// Text that has been let go but is scanned again: what to go back to, and where it begins.
-    pub(crate) let_go: Option<(Checkpoint, usize)>,
+    pub(crate) let_go: Option<(Saved, usize)>,
+}
+
+/// What a machine goes back to when it takes back what it let go.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Saved {
+    checkpoint: Checkpoint,
+    fence: Option<OpenFence>,
+    pending: Option<Pending>,
+    fresh: bool,
 }
 
 /// The beginning of what may turn out to be reasoning that the template opened.
@@ -181,6 +192,8 @@ pub(crate) struct Section {
     pub(crate) checkpoint: Checkpoint,
     pub(crate) at: usize,
     pub(crate) format: Option<usize>,
+    pub(crate) fence: Option<OpenFence>,
+    pub(crate) pending: Option<Pending>,
 }
 
 impl Machine {
@@ -250,11 +263,24 @@ impl Machine {
             State::Preface(preface) => self.preface(preface, input),
             State::Action(action) => self.action(action, input),
             State::Imagined(start) => self.imagined(start, input),
+            State::Unreadable => self.unreadable(input),
             State::Over => {
                 self.state = State::Over;
                 Flow::Wait
             }
         }
+    }
+
+    /// What can't be read is a fault up to the end: nothing tells where the payload would end.
+    fn unreadable(&mut self, input: Input<'_>) -> Flow {
+        if !input.last {
+            self.state = State::Unreadable;
+            return Flow::Wait;
+        }
+        self.out.fault_span(self.done, input.text.len());
+        self.done = input.text.len();
+        self.scan = self.done;
+        Flow::Go
     }
 
     /// Ends the reply, of which `unread` bytes more than `text` were beyond the limit.
@@ -308,11 +334,29 @@ impl Machine {
 
     /// Takes back text from `end` on that was let go too early.
     fn take_back(&mut self, input: Input<'_>, end: usize) {
-        if let Some((checkpoint, start)) = self.let_go.take() {
-            self.out.roll_back(checkpoint);
+        if let Some((saved, start)) = self.let_go.take() {
+            self.restore(saved);
             self.done = start;
             self.emit(input, end);
         }
+    }
+
+    /// What to go back to should text have been let go too early.
+    pub(crate) fn save(&self) -> Saved {
+        Saved {
+            checkpoint: self.out.checkpoint(),
+            fence: self.fence.clone(),
+            pending: self.pending.clone(),
+            fresh: self.fresh,
+        }
+    }
+
+    /// Goes back.
+    pub(crate) fn restore(&mut self, saved: Saved) {
+        self.out.roll_back(saved.checkpoint);
+        self.fence = saved.fence;
+        self.pending = saved.pending;
+        self.fresh = saved.fresh;
     }
 
     /// Something visible follows: a fence and bare JSON whose fate was open are text.

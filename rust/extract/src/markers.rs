@@ -280,7 +280,11 @@ impl Markers {
     ) -> Look {
         let before = text.get(..anchor).unwrap_or_default();
         let mut stack = vec![node];
-        let mut earliest = None;
+        let mut earliest = match found {
+            Look::Hit(Hit { start, .. }) | Look::Partial(start) => Some(start),
+            Look::Nothing => None,
+        };
+        let mut goes_on = false;
         while let Some(node) = stack.pop() {
             let Some(entry) = self.nodes.get(node) else {
                 continue;
@@ -293,10 +297,15 @@ impl Markers {
                 if wanted(marker.id) && marker.fits_before(before) {
                     let start = anchor - marker.prefix.len();
                     earliest = Some(earliest.map_or(start, |known: usize| known.min(start)));
+                    goes_on = true;
                 }
             }
         }
-        earliest.map_or(found, Look::Partial)
+        if goes_on {
+            earliest.map_or(found, Look::Partial)
+        } else {
+            found
+        }
     }
 
     /// Where a marker may begin whose anchor has not come yet, at the end of `text`.

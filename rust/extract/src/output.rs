@@ -46,6 +46,9 @@ pub(crate) struct Checkpoint {
     joint: Joint,
     joint_spans: Vec<usize>,
     spans: usize,
+    /// The last of them, which may grow later.
+    last_span: Option<(SpanKind, Span)>,
+    last_cut: Option<Span>,
     reasoning: Option<usize>,
     block: Option<Block>,
     cuts: usize,
@@ -192,7 +195,9 @@ impl Output {
 
     /// Tags, fences, special tokens.
     pub(crate) fn markup(&mut self, start: usize, end: usize) {
-        self.joint.cut();
+        if start < end {
+            self.joint.cut();
+        }
         self.span(SpanKind::Markup, start, end);
     }
 
@@ -372,6 +377,8 @@ impl Output {
             joint: self.joint.clone(),
             joint_spans: self.joint_spans.clone(),
             spans: self.reply.spans.len(),
+            last_span: self.reply.spans.last().copied(),
+            last_cut: self.cuts.last().copied(),
             reasoning: self.reply.reasoning.as_ref().map(String::len),
             block: self.block.clone(),
             cuts: self.cuts.len(),
@@ -408,7 +415,13 @@ impl Output {
         self.reply.faults.truncate(checkpoint.faults);
         self.reply.repairs.truncate(checkpoint.repairs);
         self.reply.workflow = checkpoint.workflow;
+        if let (Some(last), Some(span)) = (self.reply.spans.last_mut(), checkpoint.last_span) {
+            *last = span;
+        }
         self.cuts.truncate(checkpoint.cuts);
+        if let (Some(last), Some(cut)) = (self.cuts.last_mut(), checkpoint.last_cut) {
+            *last = cut;
+        }
         self.joint = checkpoint.joint;
         self.joint_spans = checkpoint.joint_spans;
         for index in &self.joint_spans {

@@ -52,8 +52,9 @@ impl Machine {
             match self.look(at, input) {
                 Look::Hit(hit) => return self.marker(hit, input),
                 Look::Partial(start) => {
+                    let start = start.max(self.scan);
                     self.emit(input, start);
-                    self.scan = at;
+                    self.scan = start;
                     return Flow::Wait;
                 }
                 Look::Nothing => {}
@@ -119,6 +120,10 @@ impl Machine {
         if self.reasoning.is_some() || self.code.is_some() {
             return None;
         }
+        if self.scan > self.done && !input.slice(self.done, self.scan).trim().is_empty() {
+            // What was passed over is text.
+            self.emit(input, self.scan);
+        }
         let in_fence = self
             .fence
             .as_ref()
@@ -130,8 +135,14 @@ impl Machine {
         if self.pending.is_none() && !in_fence {
             at = self.skip_invisible(at, input);
         }
-        if self.pending.is_some() {
+        if let Some(pending) = &self.pending {
             at = separator(at, input)?;
+            if self.done != pending.span.end && opens_json(input.rest(at)) {
+                // More than white space stands between the two: neither is the whole reply.
+                self.settle_as_text(input);
+                self.fresh = false;
+                return None;
+            }
         }
         if at >= input.text.len() {
             if input.last {
@@ -344,6 +355,20 @@ impl Machine {
                 Some(Stop::Marker(hit)) => return hit.start,
                 Some(Stop::Byte(at)) => at,
             };
+            if let Some(mark @ (b'`' | b'~')) = input.bytes().get(at) {
+                // A fence may begin here, or a run that will be one.
+                let run = input
+                    .rest(at)
+                    .bytes()
+                    .take(3)
+                    .take_while(|byte| byte == mark)
+                    .count();
+                if run == 3 || at + run == input.text.len() {
+                    return at.max(self.scan);
+                }
+                from = at + run;
+                continue;
+            }
             match self.look(at, input) {
                 Look::Hit(hit) => return hit.start.max(self.scan),
                 Look::Partial(start) => return start.max(self.scan),
@@ -530,6 +555,9 @@ impl Machine {
             self.scan = hit.end;
             return Flow::Go;
         }
+        if !input.slice(self.done, hit.start).trim().is_empty() {
+            self.emit(input, hit.start);
+        }
         if roles.closes_reasoning {
             return self.lone_closer(hit, input);
         }
@@ -637,6 +665,8 @@ impl Machine {
             checkpoint: self.out.checkpoint(),
             at: end,
             format: self.format,
+            fence: self.fence.clone(),
+            pending: self.pending.clone(),
         };
     }
 
@@ -654,8 +684,8 @@ impl Machine {
         if self.format.is_none() {
             self.out.reply.format = None;
         }
-        self.pending = None;
-        self.fence = None;
+        self.pending = section.pending;
+        self.fence = section.fence;
         self.let_go = None;
         for (span, name) in drafts.into_iter().skip(self.out.reply.tool_calls.len()) {
             self.out

@@ -79,7 +79,8 @@ impl Reading {
         let Some(member) = self.member(index) else {
             return false;
         };
-        if !member.closed || member.output.end > self.reader.settled() {
+        let settled = self.over || member.output.end <= self.reader.settled();
+        if !member.closed || !settled {
             return false;
         }
         match (self.cut, &self.open) {
@@ -199,6 +200,6 @@ impl Reading {
             let from = self.healed.partition_point(|at| *at < span.start);
             self.healed.get(from).copied()
         };
-        first.is_some_and(|at| at <= span.end)
+        first.is_some_and(|at| at < span.end)
     }
 }

@@ -120,8 +120,13 @@ impl Machine {
         let window = rest
             .get(..rest.floor_char_boundary(LONGEST_HEADER))
             .unwrap_or(rest);
-        let Some(length) = window.find(MESSAGE) else {
-            let over = input.last || window.len() < rest.len() || window.contains("<|end|>");
+        let ends = ["\n", "<|end|>", "<|call|>", "<|return|>", "<|eom|>"];
+        let ended = ends.iter().filter_map(|end| window.find(end)).min();
+        let message = window
+            .find(MESSAGE)
+            .filter(|at| ended.is_none_or(|end| *at < end));
+        let Some(length) = message else {
+            let over = input.last || window.len() < rest.len() || ended.is_some();
             if !over {
                 self.state = State::Header(start);
                 return Flow::Wait;

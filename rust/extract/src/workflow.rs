@@ -6,7 +6,7 @@ use crate::formats::JsonCalls;
 use crate::grammars::Input;
 use crate::grammars::json::draft;
 use crate::json::{Error, Kind, Member, Status};
-use crate::machine::Machine;
+use crate::machine::{Machine, State};
 use crate::reading::Reading;
 use crate::{FaultKind, Span, SpanKind, Workflow};
 
@@ -257,12 +257,9 @@ impl Machine {
         error: Error,
         input: Input<'_>,
     ) {
-        let _ = progress;
         self.out.repairs(reader.repairs().iter().copied());
         self.out.fault(fault(fault_of(error), error.offset, None));
-        self.out.fault_span(self.done, input.text.len());
-        self.done = input.text.len();
-        self.scan = self.done;
+        self.state = State::Unreadable;
     }
 }
 

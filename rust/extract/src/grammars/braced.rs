@@ -149,6 +149,9 @@ fn object(text: &str, calls: &BracedCalls, max_depth: usize) -> Result<String, F
                 };
                 json.push(if is_object { '}' } else { ']' });
                 at += 1;
+                if open.is_empty() {
+                    return Ok(json);
+                }
                 continue;
             }
             ':' => {

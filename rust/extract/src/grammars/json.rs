@@ -209,7 +209,10 @@ pub(crate) fn draft(
     let parts = crate::calls::parts(reading.entries(index), keys);
     let mut draft = rules.draft(&parts, span);
     draft.complete &= complete;
-    draft.repaired |= reading.is_repaired(span);
+    draft.repaired |= match index {
+        Some(_) => reading.is_repaired(span),
+        None => !reading.repairs().is_empty(),
+    };
     if reading.has_huge_number(span) {
         draft.arguments = Arguments::Refused(FaultKind::NumberOutOfRange);
     }

@@ -1,0 +1,215 @@
+//! Laws that hold for any reply: it is read to its end, every byte is accounted for, and the way
+//! it is cut into chunks changes nothing.
+
+use proptest::prelude::*;
+use turnwarden_extract::{Event, Options, Parser, Reply, formats};
+
+/// Pieces of replies: markers of every format, JSON, fences, quotes, prose.
+fn pieces() -> Vec<String> {
+    let mut pieces: Vec<String> = formats()
+        .iter()
+        .map(|format| format.example.clone())
+        .collect();
+    let markers = [
+        "<tool_call>",
+        "</tool_call>",
+        "<tool_calls>",
+        "</tool_calls>",
+        "<function=a>",
+        "</function>",
+        "<parameter=x>",
+        "</parameter>",
+        "<think>",
+        "</think>",
+        "[THINK]",
+        "[/THINK]",
+        "◁think▷",
+        "<invoke name=\"a\">",
+        "</invoke>",
+        "<parameter name=\"x\">",
+        "<function_calls>",
+        "functools[",
+        "</function_calls>",
+        "[TOOL_CALLS]",
+        "[ARGS]",
+        "[CALL_ID]",
+        "<|python_tag|>",
+        "<|channel|>",
+        "<|message|>",
+        "<|start|>",
+        "<|end|>",
+        "<|call|>",
+        "analysis",
+        "commentary to=functions.a ",
+        "<｜tool▁calls▁begin｜>",
+        "<｜tool▁call▁begin｜>",
+        "<｜tool▁sep｜>",
+        "<｜tool▁call▁end｜>",
+        "<|tool_call_begin|>",
+        "<|tool_call_argument_begin|>",
+        "<|tool_call_end|>",
+        "functions.a:0",
+        "]<]minimax[>[",
+        "<arg_key>",
+        "</arg_key>",
+        "<arg_value>",
+        "</arg_value>",
+        "<tool_sep>",
+        "<|open|>call tool=\"a\"<|sep|>",
+        "<|close|>call<|sep|>",
+        "<start_function_call>",
+        "call:a{",
+        "<escape>",
+        "<|\"|>",
+        "<end_function_call>",
+        "\nThought: ",
+        "\nAction: ",
+        "\nAction Input: ",
+        "\nObservation: ",
+        "\nFinal Answer: ",
+        "Here is my thought process:",
+        "Here is my response:",
+        "<answer>",
+        "</answer>",
+        "</s>",
+        "<|im_end|>",
+        "<![CDATA[",
+        "]]>",
+        "<function name=\"a\">",
+        "<param name=\"x\">",
+        "</param>",
+        "```",
+        "```json\n",
+        "```tool_call\n",
+        "```tool_code\n",
+        "```python\n",
+        "````",
+        "`",
+        "``",
+        "~~~",
+        "\n",
+        "\n\n",
+        " ",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        "'",
+        ":",
+        ",",
+        ";",
+        "(",
+        ")",
+        "\\",
+        "//",
+        "/*",
+        "#",
+        "é",
+        "\u{feff}",
+        "「",
+        "a",
+        "ping",
+        "x=1",
+        "null",
+        "1e999",
+        "{\"name\": \"a\", \"arguments\": {\"x\": 1}}",
+        "{\"mcp\": \"a\"}",
+        "{\"name\": \"a\", \"arguments\":",
+        "{\"content\": \"hi\", \"next\": [",
+        "{\"content\": \"",
+        "\"next\": [{\"mcp\": \"a\", \"args\": {}}]}",
+        "{\"foo\": 1, \"next\": [{\"mcp\": \"a\"}]}",
+        "{\"role\": \"assistant\", \"tool_calls\": [",
+        "[f(a=1)]",
+        "print(f(x='y'))",
+        "{\"content\": \"[{\\\"mcp\\\": \\\"a\\\"}]\"}",
+    ];
+    pieces.extend(markers.iter().map(|marker| (*marker).to_owned()));
+    pieces
+}
+
+fn reply_text() -> impl Strategy<Value = String> {
+    proptest::collection::vec(proptest::sample::select(pieces()), 0..14)
+        .prop_map(|pieces| pieces.concat())
+}
+
+fn shape(reply: &Reply) -> String {
+    let call = |call: &turnwarden_extract::ToolCall| {
+        let id = if call.id_generated { "" } else { &call.id };
+        format!(
+            "{id}|{}|{}|{}|{:?}",
+            call.name, call.arguments, call.repaired, call.span
+        )
+    };
+    format!(
+        "calls {:?}\nincomplete {:?}\ntext {:?}\nreasoning {:?}\nworkflow {:?}\ncleaned {:?}\nformat {:?}\nrepairs {:?}\nfaults {:?}\nspans {:?}",
+        reply.tool_calls.iter().map(call).collect::<Vec<_>>(),
+        reply.incomplete_calls.iter().map(call).collect::<Vec<_>>(),
+        reply.text,
+        reply.reasoning,
+        reply.workflow,
+        reply.cleaned,
+        reply.format,
+        reply.repairs,
+        reply.faults,
+        reply.spans,
+    )
+}
+
+fn streamed(parser: &Parser, text: &str, lengths: &[usize]) -> Reply {
+    let mut stream = parser.stream();
+    let mut events = Vec::new();
+    let mut rest = text;
+    let mut lengths = lengths.iter().cycle();
+    while !rest.is_empty() {
+        let mut length = lengths.next().copied().unwrap_or(1).min(rest.len());
+        while !rest.is_char_boundary(length) {
+            length += 1;
+        }
+        stream.feed(&rest[..length], &mut events);
+        rest = &rest[length..];
+    }
+    stream.finish(&mut events);
+    let reply = stream.into_reply();
+    let mut told = String::new();
+    for event in events {
+        match event {
+            Event::TextDelta(delta) => told.push_str(&delta),
+            Event::TextRetracted { length } => {
+                for _ in 0..length {
+                    told.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(told, reply.text, "text told for {text:?}");
+    reply
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_is_accounted_for_and_every_split_gives_the_same(
+        text in reply_text(),
+        lengths in proptest::collection::vec(1_usize..9, 1..5),
+    ) {
+        let parser = Parser::new(Options::default()).unwrap();
+        let reply = parser.parse(&text);
+        let mut at = 0;
+        for (_, span) in &reply.spans {
+            prop_assert_eq!(span.start, at, "{:?} in {:?}", &reply.spans, &text);
+            at = span.end;
+        }
+        prop_assert_eq!(at, text.len(), "{:?} in {:?}", &reply.spans, &text);
+        for call in reply.tool_calls.iter().chain(&reply.incomplete_calls) {
+            let arguments: Result<serde_json::Value, _> = serde_json::from_str(&call.arguments);
+            prop_assert!(arguments.is_ok_and(|value| value.is_object()), "{} in {text:?}", call.arguments);
+        }
+        let whole = shape(&reply);
+        prop_assert_eq!(shape(&streamed(&parser, &text, &[1])), whole.clone(), "{:?}", &text);
+        prop_assert_eq!(shape(&streamed(&parser, &text, &lengths)), whole, "{:?}", &text);
+    }
+}
