@@ -191,6 +191,26 @@ def test_a_stream_that_is_cut_off_has_no_call_that_was_not_complete() -> None:
     assert (reply.tool_calls, len(reply.incomplete_calls)) == ((), 1)
 
 
+def test_characters_that_were_cut_in_halves_are_joined() -> None:
+    reply, _ = run(
+        [
+            chunk(content="a\ud83d"),
+            chunk(content="\ude00b\ud83d", reasoning_content="\ude00"),
+            chunk(content=""),
+            chunk(content="c"),
+            chunk(tool_calls=[call('{"x": "\ud83d', name="f", index=0, id="a")]),
+            chunk(tool_calls=[call('\ude00"}', index=0)]),
+        ]
+    )
+    assert reply.text == "a\U0001f600b\ufffdc"
+    assert reply.reasoning == "\ufffd"
+    assert reply.tool_calls[0].arguments == {"x": "\U0001f600"}
+    assert reply.faults == ()
+    reply, _ = run([chunk(content="a"), chunk(content="\ud83d")])
+    assert (reply.text, len(reply.faults)) == ("a", 1)
+    assert parse_message({"role": "assistant", "content": "\ude00a\ud83d"}).text == "\ufffda\ufffd"
+
+
 def test_an_unknown_mapping_in_a_stream_is_a_fault() -> None:
     reply, events = run([chunk(content="Hi"), {"x": 1}, chunk(content="!")])
     assert reply.text == "Hi!"

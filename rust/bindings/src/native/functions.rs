@@ -64,7 +64,7 @@ pub(crate) fn parse_message(
     let look = Look::new(message.py());
     let view = look.at(message.clone());
     let read = read_message(parser, &view);
-    let raised = look.finish()?;
+    let raised = look.finish().0?;
     let mut reply = match read {
         Ok(reply) => reply,
         Err(_) if is_mapping(message) || is_sequence(message) => Reply {

@@ -2,6 +2,7 @@
 //! `turnwarden-extract`, which look at Python objects through a view.
 
 pub(crate) mod functions;
+mod halves;
 pub(crate) mod stream;
 mod view;
 mod write;

@@ -7,6 +7,7 @@ use pyo3::sync::MutexExt;
 use turnwarden_extract::native::{MessageStream, NotAMessage};
 
 use super::functions::UNKNOWN_SHAPE;
+use super::halves::Halves;
 use super::view::{Look, is_mapping};
 use crate::errors::Error;
 use crate::parsing::events::show_event;
@@ -18,10 +19,16 @@ const EXPECTED: &str = "a mapping or an SDK object that holds a chunk or event o
 
 /// What a stream is at.
 enum State {
-    Open(Box<MessageStream>),
+    Open(Box<Feed>),
     /// A delta is being looked at, which may run code of its objects.
     Busy,
     Finished(Py<PyReply>),
+}
+
+/// A stream of the core, with what is between it and Python.
+struct Feed {
+    stream: MessageStream,
+    halves: Halves,
 }
 
 /// Parses a native message that arrives as deltas, to the events that a stream of text gives.
@@ -68,14 +75,14 @@ impl PyMessageStream {
     }
 
     /// Take the stream out for the time that Python code may run.
-    fn take(&self, py: Python<'_>) -> PyResult<Box<MessageStream>> {
+    fn take(&self, py: Python<'_>) -> PyResult<Box<Feed>> {
         let taken = self.with_state(py, |state| match state {
             State::Open(_) => Ok(std::mem::replace(state, State::Busy)),
             State::Busy => Err(Error::StreamBusy),
             State::Finished(_) => Err(Error::StreamFinished),
         })?;
         match taken {
-            State::Open(stream) => Ok(stream),
+            State::Open(feed) => Ok(feed),
             State::Busy | State::Finished(_) => Err(Error::StreamBusy.into()),
         }
     }
@@ -86,9 +93,12 @@ impl PyMessageStream {
     #[new]
     #[pyo3(signature = (parser=None))]
     fn new(parser: Option<&Bound<'_, PyResponseParser>>) -> PyResult<Self> {
-        let stream = MessageStream::new(given_parser(parser)?);
+        let feed = Feed {
+            stream: MessageStream::new(given_parser(parser)?),
+            halves: Halves::default(),
+        };
         Ok(Self {
-            state: Mutex::new(State::Open(Box::new(stream))),
+            state: Mutex::new(State::Open(Box::new(feed))),
         })
     }
 
@@ -106,11 +116,13 @@ impl PyMessageStream {
     /// Cost: linear in the delta, over all deltas.
     fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let py = delta.py();
-        let mut stream = self.take(py)?;
+        let mut feed = self.take(py)?;
+        let stream = &mut feed.stream;
         let mut events = Vec::new();
-        let look = Look::new(py);
+        let look = Look::at_delta(py, std::mem::take(&mut feed.halves));
         let read = stream.feed(&look.at(delta.clone()), &mut events);
-        let looked = look.finish();
+        let (looked, halves) = look.finish();
+        feed.halves = halves;
         let known = match read {
             Ok(()) => true,
             Err(NotAMessage) if is_mapping(delta) => {
@@ -122,7 +134,7 @@ impl PyMessageStream {
         for sentence in looked.iter().flatten() {
             stream.note_fault(sentence.clone(), &mut events);
         }
-        self.with_state(py, |state| *state = State::Open(stream));
+        self.with_state(py, |state| *state = State::Open(feed));
         looked?;
         if !known {
             return Err(Error::wrong_type("delta", EXPECTED, delta).into());
@@ -138,8 +150,11 @@ impl PyMessageStream {
         if self.finished(py) {
             return Ok(Vec::new());
         }
-        let mut stream = self.take(py)?;
+        let Feed { mut stream, halves } = *self.take(py)?;
         let mut events = Vec::new();
+        if !halves.is_empty() {
+            stream.note_fault("it ends in half a character".to_owned(), &mut events);
+        }
         stream.finish(&mut events);
         let data = ReplyData::new(stream.into_reply(), Vec::new());
         let reply = Py::new(py, PyReply::from_data(data))?;
@@ -158,7 +173,7 @@ impl PyMessageStream {
             Whole(Py<PyReply>),
         }
         let found = self.with_state(py, |state| match state {
-            State::Open(stream) => Ok(Found::SoFar(Box::new(stream.reply()))),
+            State::Open(feed) => Ok(Found::SoFar(Box::new(feed.stream.reply()))),
             State::Busy => Err(Error::StreamBusy),
             State::Finished(reply) => Ok(Found::Whole(reply.clone_ref(py))),
         })?;

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 
 use pyo3::exceptions::{PyAttributeError, PyException, PyLookupError};
 use pyo3::intern;
@@ -17,9 +18,9 @@ use pyo3::types::{
 };
 use turnwarden_extract::native::{Key, Kind, Unwritable, View, WriteLimits, Written};
 
+use super::halves::{Halves, replaced};
 use super::write::write;
 use crate::errors::type_name;
-use crate::parsing::values::string_text;
 
 /// The names that readers ask for, as Python strings, in the order of [`Key::ALL`].
 fn names(py: Python<'_>) -> &'static [Py<PyString>] {
@@ -36,6 +37,10 @@ pub(super) struct Look<'py> {
     names: &'static [Py<PyString>],
     raised: RefCell<Vec<String>>,
     interrupt: RefCell<Option<PyErr>>,
+    /// While a stream is read: the halves of characters that wait.
+    halves: Option<RefCell<Halves>>,
+    /// Strings that halves were joined to or taken from: the same answer each time.
+    joined: RefCell<HashMap<usize, (Bound<'py, PyString>, String)>>,
 }
 
 impl<'py> Look<'py> {
@@ -45,6 +50,16 @@ impl<'py> Look<'py> {
             names: names(py),
             raised: RefCell::default(),
             interrupt: RefCell::default(),
+            halves: None,
+            joined: RefCell::default(),
+        }
+    }
+
+    /// Looks at a delta of a stream, with the halves of characters that the last ones left.
+    pub(super) fn at_delta(py: Python<'py>, halves: Halves) -> Self {
+        Self {
+            halves: Some(RefCell::new(halves)),
+            ..Self::new(py)
         }
     }
 
@@ -52,17 +67,42 @@ impl<'py> Look<'py> {
     pub(super) fn at<'a>(&'a self, object: Bound<'py, PyAny>) -> PyView<'a, 'py> {
         PyView {
             object,
+            key: None,
             nature: OnceCell::new(),
             look: self,
         }
     }
 
-    /// What could not be looked at, as sentences; an interrupt as an error.
-    pub(super) fn finish(self) -> PyResult<Vec<String>> {
-        match self.interrupt.into_inner() {
+    /// The text of a string that begins or ends with half a character, or follows one.
+    fn joined(&self, key: Option<Key>, text: &Bound<'py, PyString>) -> PyResult<String> {
+        let (Some(halves), Some(key)) = (&self.halves, key) else {
+            return replaced(text);
+        };
+        let address = text.as_ptr() as usize;
+        if let Some((_, joined)) = self.joined.borrow().get(&address) {
+            return Ok(joined.clone());
+        }
+        let joined = halves.borrow_mut().join(key, text)?;
+        // The object is kept, so that no other gets its address meanwhile.
+        let known = (text.clone(), joined.clone());
+        self.joined.borrow_mut().insert(address, known);
+        Ok(joined)
+    }
+
+    fn halves_wait(&self) -> bool {
+        let halves = self.halves.as_ref();
+        halves.is_some_and(|halves| !halves.borrow().is_empty()) || !self.joined.borrow().is_empty()
+    }
+
+    /// What could not be looked at, as sentences, or an interrupt as an error; and the halves of
+    /// characters that wait.
+    pub(super) fn finish(self) -> (PyResult<Vec<String>>, Halves) {
+        let looked = match self.interrupt.into_inner() {
             Some(interrupt) => Err(interrupt),
             None => Ok(self.raised.into_inner()),
-        }
+        };
+        let halves = self.halves.map(RefCell::into_inner);
+        (looked, halves.unwrap_or_default())
     }
 
     /// Notes what looking raised.
@@ -104,13 +144,18 @@ enum Nature<'py> {
 #[derive(Clone)]
 pub(super) struct PyView<'a, 'py> {
     object: Bound<'py, PyAny>,
+    /// The member that it is, or is in.
+    key: Option<Key>,
     nature: OnceCell<Nature<'py>>,
     look: &'a Look<'py>,
 }
 
 impl<'py> PyView<'_, 'py> {
-    fn of(&self, object: Bound<'py, PyAny>) -> Self {
-        self.look.at(object)
+    fn of(&self, object: Bound<'py, PyAny>, key: Option<Key>) -> Self {
+        Self {
+            key,
+            ..self.look.at(object)
+        }
     }
 
     fn nature(&self) -> &Nature<'py> {
@@ -137,16 +182,16 @@ impl<'py> PyView<'_, 'py> {
 
     fn list_items(&self) -> PyResult<Vec<Self>> {
         if let Ok(list) = self.object.cast::<PyList>() {
-            return Ok(list.iter().map(|item| self.of(item)).collect());
+            return Ok(list.iter().map(|item| self.of(item, self.key)).collect());
         }
         if let Ok(tuple) = self.object.cast::<PyTuple>() {
-            return Ok(tuple.iter().map(|item| self.of(item)).collect());
+            return Ok(tuple.iter().map(|item| self.of(item, self.key)).collect());
         }
         let length = self.object.len()?;
         self.object
             .try_iter()?
             .take(length)
-            .map(|item| item.map(|item| self.of(item)))
+            .map(|item| item.map(|item| self.of(item, self.key)))
             .collect()
     }
 }
@@ -227,7 +272,7 @@ impl View for PyView<'_, '_> {
         match self.member(name) {
             Ok(value) => value
                 .filter(|value| !value.is_none())
-                .map(|value| self.of(value)),
+                .map(|value| self.of(value, Some(key))),
             Err(error) if error.is_instance_of::<PyAttributeError>(self.look.py) => None,
             Err(error) => {
                 self.look.note(error, &self.object, key.name());
@@ -238,11 +283,10 @@ impl View for PyView<'_, '_> {
 
     fn text(&self) -> Option<Cow<'_, str>> {
         let text = self.object.cast::<PyString>().ok()?;
-        Some(match text.to_str() {
-            Ok(text) => Cow::Borrowed(text),
-            // Half a surrogate pair: U+FFFD stands for it.
-            Err(_) => Cow::Owned(string_text(text).ok()?),
-        })
+        match text.to_str() {
+            Ok(text) if !self.look.halves_wait() => Some(Cow::Borrowed(text)),
+            _ => self.look.joined(self.key, text).ok().map(Cow::Owned),
+        }
     }
 
     fn integer(&self) -> Option<i64> {

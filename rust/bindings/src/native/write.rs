@@ -8,9 +8,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use turnwarden_extract::native::{Unwritable, WriteLimits, Written};
 
+use super::halves::replaced;
 use super::view::{is_mapping, is_sequence};
 use crate::errors::type_name;
-use crate::parsing::values::{integer_digits, string_text, write_string};
+use crate::parsing::values::{integer_digits, write_string};
 
 /// Why a value could not be written.
 pub(super) enum Error {
@@ -115,7 +116,7 @@ impl<'py> Writer<'py> {
             write_string(&mut self.written.json, text);
         } else {
             self.written.repaired = true;
-            write_string(&mut self.written.json, &string_text(text)?);
+            write_string(&mut self.written.json, &replaced(text)?);
         }
         Ok(())
     }

@@ -501,7 +501,7 @@ pub(crate) fn integer_digits(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// The text of a `str`, lone surrogates replaced.
-pub(crate) fn string_text(text: &Bound<'_, PyString>) -> PyResult<String> {
+fn string_text(text: &Bound<'_, PyString>) -> PyResult<String> {
     super::text::read_text(text.as_any(), "text").map(super::text::Text::into_string)
 }
 

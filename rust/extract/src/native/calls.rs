@@ -196,6 +196,14 @@ impl Call {
         }
     }
 
+    /// The arguments as JSON text, when that is how they come.
+    pub(crate) fn json(&self) -> Option<&str> {
+        match &self.source {
+            Source::Json(text) => Some(text),
+            _ => None,
+        }
+    }
+
     fn text(&self) -> &str {
         match &self.source {
             Source::Json(text) => text,
@@ -364,6 +372,11 @@ impl Table {
     /// The calls, for good.
     pub(crate) fn into_calls(self) -> Vec<Call> {
         self.calls
+    }
+
+    /// The call that was spoken of last.
+    pub(crate) const fn last(&self) -> Option<usize> {
+        self.last
     }
 
     /// How much may be written for one call.

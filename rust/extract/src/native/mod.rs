@@ -15,6 +15,7 @@ mod message;
 mod openai_chat;
 mod openai_responses;
 mod partial_values;
+mod passing;
 mod piece;
 #[cfg(test)]
 mod reply_tests;

@@ -19,6 +19,14 @@ fn limited(limits: Limits) -> Parser {
     .unwrap()
 }
 
+fn unbuffered() -> Parser {
+    Parser::new(Options {
+        buffer_arguments: false,
+        ..Options::default()
+    })
+    .unwrap()
+}
+
 fn whole(parser: &Parser, message: &Value) -> Reply {
     let text = message.to_string();
     let tape = Tape::read(&text).unwrap();
@@ -377,6 +385,46 @@ fn a_call_is_announced_early_and_ended_once_it_is_over() {
 }
 
 #[test]
+fn values_are_passed_on_once_they_are_closed_where_arguments_are_not_buffered() {
+    let tools = crate::Tools::from_json(
+        r#"[{"name": "f", "input_schema": {"properties": {"n": {"type": "integer"}}}}]"#,
+    );
+    let parser = Parser::new(Options {
+        buffer_arguments: false,
+        tools: Some(tools.unwrap()),
+        ..Options::default()
+    })
+    .unwrap();
+    let delta = |arguments: &str| {
+        json!({"choices": [{"delta": {"tool_calls": [
+            {"index": 0, "id": "a", "function": {"name": "f", "arguments": arguments}},
+        ]}}]})
+    };
+    let pieces = [
+        "",
+        "{'n': \"3",
+        "\", \"t\": \"a",
+        "b\", \"x\"",
+        ": [1, {}], \"y\": 2",
+        "}",
+    ];
+    let (reply, events) = streamed(&parser, &pieces.map(delta));
+    let told: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::ToolCallArguments { delta, .. } => Some(delta.as_str()),
+            _ => None,
+        })
+        .collect();
+    // What follows the quote decides whether a string is over.
+    assert_eq!(
+        told,
+        [r#"{"n":3"#, r#","t":"ab","x":[1,{}]"#, r#","y":2"#, "}"]
+    );
+    assert_eq!(calls(&reply), [r#"a f {"n":3,"t":"ab","x":[1,{}],"y":2}"#]);
+}
+
+#[test]
 fn a_message_that_was_cut_off_has_its_last_call_among_the_incomplete() {
     let delta = |call: Value| json!({"choices": [{"delta": {"tool_calls": [call]}}]});
     let deltas = [
@@ -654,6 +702,7 @@ proptest! {
     #[test]
     fn a_stream_and_the_whole_message_agree_in_every_dialect(message in message(), size in 1usize..6) {
         let parser = parser();
+        let unbuffered = unbuffered();
         for (whole_message, deltas) in [
             (message.chat(), message.chat_deltas(size)),
             (message.anthropic(), message.anthropic_deltas(size)),
@@ -663,6 +712,7 @@ proptest! {
             let reply = whole(&parser, &whole_message);
             message.check(&reply);
             message.check(&streamed(&parser, &deltas).0);
+            message.check(&streamed(&unbuffered, &deltas).0);
         }
     }
 

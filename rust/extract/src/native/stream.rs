@@ -16,6 +16,7 @@ use super::arguments::{self, Made};
 use super::calls::{Origin, Outcome, Progress, Table};
 use super::dialect::{Dialect, Reader};
 use super::joints::{ReasoningJoint, TextJoint};
+use super::passing::Passing;
 use super::piece::{Piece, Sink};
 use super::view::{View, WriteLimits};
 
@@ -109,7 +110,7 @@ impl MessageStream {
 }
 
 /// A native call and what was made of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Entry {
     /// Its number among the events, once it was announced.
     index: Option<usize>,
@@ -119,6 +120,8 @@ struct Entry {
     made_id: Option<String>,
     /// What became of it, once it was over.
     made: Option<Made>,
+    /// What was passed on of its arguments, where they are not buffered.
+    passing: Option<Passing>,
 }
 
 /// Where reasoning came from last.
@@ -366,10 +369,42 @@ impl Builder {
                 self.complete(self.completed);
                 self.completed += 1;
             }
+            self.pass_arguments();
             let next = self.entries.len();
             if next >= self.table.calls().len() || !self.enter(next) {
                 return;
             }
+        }
+    }
+
+    /// Passes on the values that were closed of the call that was spoken of last, for parsers
+    /// that do not buffer arguments.
+    fn pass_arguments(&mut self) {
+        if self.parser.options().buffer_arguments {
+            return;
+        }
+        let Some(place) = self.table.last() else {
+            return;
+        };
+        let call = self.table.calls().get(place);
+        let Some((name, text)) = call.and_then(|call| Some((call.name.as_ref()?, call.json()?)))
+        else {
+            return;
+        };
+        let rules = self.parser.rules();
+        let Some(entry) = self
+            .entries
+            .get_mut(place)
+            .filter(|entry| entry.made.is_none())
+        else {
+            return;
+        };
+        let Some(index) = entry.index else {
+            return;
+        };
+        let passing = entry.passing.get_or_insert_with(|| Passing::new(&rules));
+        if let Some(delta) = passing.next(&rules, name, text) {
+            self.events.push(Event::ToolCallArguments { index, delta });
         }
     }
 
@@ -472,17 +507,26 @@ impl Builder {
                 (None, None) => ids::call_id(),
             };
         }
-        let index = entry.index;
-        let faults = made.faults.clone();
-        let call = made.call.clone().filter(|_| made.complete);
-        entry.made = Some(made);
-        if let (Some(call), Some(index)) = (call, index) {
-            self.events.push(Event::ToolCallArguments {
-                index,
-                delta: call.arguments.clone(),
-            });
+        let complete = made.call.as_ref().filter(|_| made.complete);
+        let rest = complete.map(|call| match &entry.passing {
+            Some(passing) => passing.rest(&call.arguments),
+            None => Some(call.arguments.as_str()),
+        });
+        if rest == Some(None) {
+            // Others were passed on: they cannot be taken back, so this call is not made.
+            let name = made.call.take().map(|call| call.name);
+            made.faults
+                .push(drafts::fault(FaultKind::UnreadableArguments, 0, name));
+        } else if let (Some(call), Some(Some(delta)), Some(index)) = (complete, rest, entry.index) {
+            if !delta.is_empty() {
+                let delta = delta.to_owned();
+                self.events.push(Event::ToolCallArguments { index, delta });
+            }
+            let call = call.clone();
             self.events.push(Event::ToolCallEnded { index, call });
         }
+        let faults = made.faults.clone();
+        entry.made = Some(made);
         for fault in faults {
             self.fault(fault);
         }
