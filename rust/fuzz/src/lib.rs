@@ -134,3 +134,32 @@ fn arguments_join(events: &[Event]) {
         }
     }
 }
+
+/// Checks what a native message came to: calls are whole, and events say what the reply says.
+pub fn check_message(reply: &Reply, events: &[Event]) {
+    let mut ids = std::collections::HashSet::new();
+    for call in reply.tool_calls.iter().chain(&reply.incomplete_calls) {
+        assert!(whole_json(&call.arguments).is_object(), "{call:?}");
+        assert!(!call.name.is_empty() && !call.id.is_empty());
+        assert!(ids.insert(&call.id), "two calls have the id {:?}", call.id);
+    }
+    assert_eq!(streamed_text(events), reply.text);
+    arguments_join(events);
+    let mut reasoning = String::new();
+    let mut ended = Vec::new();
+    for event in events {
+        match event {
+            Event::ReasoningDelta(delta) => reasoning.push_str(delta),
+            Event::ToolCallEnded { call, .. } => ended.push(call.id.as_str()),
+            _ => {}
+        }
+    }
+    assert_eq!(reasoning, reply.reasoning.as_deref().unwrap_or_default());
+    let calls: Vec<&str> = reply
+        .tool_calls
+        .iter()
+        .map(|call| call.id.as_str())
+        .collect();
+    assert_eq!(ended, calls);
+    assert!(matches!(events.last(), Some(Event::ReplyFinished)));
+}

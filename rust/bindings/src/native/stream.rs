@@ -41,7 +41,7 @@ struct Feed {
 ///
 /// Text deltas come at once; calls that stand in the text come when the message is over, since
 /// they count only when none came natively. Argument deltas of a native call come once its
-/// arguments are complete.
+/// arguments are complete, or value by value with `ResponseParser(buffer_arguments=False)`.
 ///
 /// Args:
 ///     parser: The parser for text and types; one that detects formats by default.

@@ -46,14 +46,7 @@ impl GeminiReader {
         if let Some(content) = candidate.get(Key::Content) {
             self.content(&content, sink);
         }
-        let reason = candidate.first(&[Key::FinishReasonCamel, Key::FinishReason]);
-        if let Some(reason) = reason.as_ref().and_then(View::text) {
-            if !reason.is_empty() {
-                sink.piece(Piece::Stopped {
-                    cut_off: &*reason == "MAX_TOKENS",
-                });
-            }
-        }
+        finish_reason(candidate, sink);
     }
 
     /// Reads content: its parts.
@@ -169,6 +162,28 @@ impl GeminiReader {
         let slot = self.slots;
         self.slots = self.slots.wrapping_add(1);
         slot
+    }
+}
+
+/// Why a candidate stopped; a call that the API could not read is gone, but can be told of.
+fn finish_reason<V: View>(candidate: &V, sink: &mut impl Sink) {
+    let reason = candidate.first(&[Key::FinishReasonCamel, Key::FinishReason]);
+    let Some(reason) = reason.as_ref().and_then(View::text) else {
+        return;
+    };
+    match &*reason {
+        "" => {}
+        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
+            let message = candidate.first(&[Key::FinishMessage, Key::FinishMessageSnake]);
+            let message = message.as_ref().and_then(View::text);
+            sink.piece(Piece::Malformed(format!(
+                "the API could not read a call: {}",
+                message.as_deref().unwrap_or(&reason)
+            )));
+        }
+        reason => sink.piece(Piece::Stopped {
+            cut_off: reason == "MAX_TOKENS",
+        }),
     }
 }
 

@@ -16,9 +16,23 @@ struct Node {
     next: usize,
 }
 
-/// JSON text, read.
+/// JSON text, read: for messages that are there as text.
+///
+/// ```
+/// use turnwarden_extract::native::{MessageStream, Tape};
+/// use turnwarden_extract::{Options, Parser};
+///
+/// let mut stream = MessageStream::new(&Parser::new(Options::default())?);
+/// let chunk = r#"{"choices": [{"index": 0, "delta": {"content": "Hi"}}]}"#;
+/// let mut events = Vec::new();
+/// if let Some(tape) = Tape::read(chunk) {
+///     let _ = stream.feed(&tape.root(), &mut events);
+/// }
+/// assert_eq!(events.len(), 1);
+/// # Ok::<(), turnwarden_extract::ConfigError>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Tape<'t> {
+pub struct Tape<'t> {
     text: &'t str,
     nodes: Vec<Node>,
 }
@@ -36,7 +50,8 @@ enum Expect {
 impl<'t> Tape<'t> {
     /// Reads compact or spaced JSON; `None` when it is none. Strings and numbers are only
     /// delimited, not checked: the text comes out of the healer.
-    pub(crate) fn read(text: &'t str) -> Option<Self> {
+    #[must_use]
+    pub fn read(text: &'t str) -> Option<Self> {
         let bytes = text.as_bytes();
         let mut nodes: Vec<Node> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
@@ -109,7 +124,8 @@ impl<'t> Tape<'t> {
     }
 
     /// The outermost value.
-    pub(crate) fn root(&self) -> JsonView<'_> {
+    #[must_use]
+    pub fn root(&self) -> JsonView<'_> {
         JsonView {
             tape: self,
             index: 0,
@@ -154,7 +170,7 @@ fn scalar(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {
 
 /// One value of a [`Tape`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct JsonView<'t> {
+pub struct JsonView<'t> {
     tape: &'t Tape<'t>,
     index: usize,
 }

@@ -25,6 +25,7 @@ mod stream_tests;
 mod view;
 
 pub use dialect::Dialect;
+pub use json_view::{JsonView, Tape};
 pub use message::{Arguments, Call, Message, may_begin, read_json};
 pub use stream::{MessageStream, NotAMessage, malformed, read_message};
 pub use view::{Key, Kind, Unwritable, View, WriteLimits, Written};

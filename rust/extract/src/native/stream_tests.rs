@@ -418,6 +418,17 @@ fn gemini_chunks_follow_one_another() {
 }
 
 #[test]
+fn a_call_that_gemini_could_not_read_is_told_of() {
+    let message = stream(&[
+        r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: f("}]}"#,
+    ]);
+    assert_eq!(
+        message.faults,
+        ["the API could not read a call: Malformed function call: f("]
+    );
+}
+
+#[test]
 fn gemini_arguments_may_come_one_value_at_a_time() {
     let part = |call: &str| {
         format!(r#"{{"candidates":[{{"content":{{"parts":[{{"functionCall":{call}}}]}}}}]}}"#)
