@@ -193,6 +193,12 @@ impl Machine {
                             self.scan = from;
                             return Flow::Go;
                         }
+                        _ if input.rest(at).starts_with('<') => {
+                            // Markup that is not read here: no input.
+                            self.markup(from);
+                            self.scan = from;
+                            return Flow::Go;
+                        }
                         _ => message.body = AddressedBody::Input(from, from),
                     }
                 }
