@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use turnwarden_extract::json;
+use turnwarden_guard::SnapshotError;
 
 /// What can go wrong between Python and the core.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub(crate) enum Error {
     Malformed(usize),
     /// `feed` after `finish`.
     StreamFinished,
+    /// Bytes that are no snapshot of a guard.
+    Snapshot(SnapshotError),
     /// A stream was used while it was reading a delta.
     StreamBusy,
 }
@@ -95,6 +98,7 @@ impl Error {
                 py,
                 "the stream is reading another delta; feed one delta at a time".to_owned(),
             ),
+            Self::Snapshot(error) => classes.snapshot.error(py, error.to_string()),
             Self::StreamFinished => classes.stream_finished.error(
                 py,
                 "the stream is finished; start another one with parser.stream()".to_owned(),
@@ -129,6 +133,7 @@ struct Exceptions {
     json_repair: Class,
     stream_finished: Class,
     stream_busy: Class,
+    snapshot: Class,
 }
 
 static EXCEPTIONS: PyOnceLock<Exceptions> = PyOnceLock::new();
@@ -187,6 +192,12 @@ impl Exceptions {
                 "A chunk was fed to a stream that is finished.",
                 &[&base, &py.get_type::<PyRuntimeError>()],
             )?,
+            snapshot: class(
+                py,
+                "SnapshotError",
+                "Bytes are no snapshot of a guard that this release can read.",
+                &[&base, &value_error],
+            )?,
             configuration,
             root,
         })
@@ -226,6 +237,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         &classes.json_repair,
         &classes.stream_finished,
         &classes.stream_busy,
+        &classes.snapshot,
     ] {
         let class = class.0.bind(module.py());
         module.add(class.name()?, class)?;

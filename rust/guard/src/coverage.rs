@@ -30,26 +30,18 @@ pub(crate) struct FileLines {
 }
 
 impl Coverage {
-    pub(crate) fn stale_reads(&self) -> u32 {
-        self.stale_reads
-    }
-
     /// Forgets what was read: it may have changed.
     pub(crate) fn forget(&mut self) {
         self.files = Vec::new();
     }
 
     /// Takes note of a call; one that names no lines of a file ends the row.
-    pub(crate) fn read(&mut self, kind: ToolKind, arguments: Value<'_>) {
-        let range = (kind == ToolKind::Read)
-            .then(|| range_of(arguments))
-            .flatten();
-        let Some((path, start, end)) = range else {
+    pub(crate) fn read(&mut self, range: Option<Range>) {
+        let Some(Range { path, start, end }) = range else {
             self.stale_reads = 0;
             return;
         };
-        let file = self.file(path);
-        let new_lines = file.add(start, end);
+        let new_lines = self.file(path).add(start, end);
         if new_lines * 4 < end - start {
             self.stale_reads = self.stale_reads.saturating_add(1);
         } else {
@@ -74,6 +66,7 @@ impl Coverage {
             },
         };
         let last = self.files.len();
+        self.files.reserve_exact(1);
         self.files.push(file);
         &mut self.files[last]
     }
@@ -94,6 +87,9 @@ impl FileLines {
             .fold((start, end), |(from, to), &(begin, stop)| {
                 (from.min(begin), to.max(stop))
             });
+        if touched.is_empty() {
+            self.stretches.reserve_exact(1);
+        }
         self.stretches.splice(first..after, [joined]);
         if self.stretches.len() > MOST_STRETCHES {
             self.stretches.remove(0);
@@ -102,42 +98,71 @@ impl FileLines {
     }
 }
 
-/// The file and the lines that a read asks for.
-fn range_of(arguments: Value<'_>) -> Option<(u64, i64, i64)> {
-    let (mut path, mut start, mut limit, mut end) =
-        (Named::default(), Named::default(), None, Named::default());
-    for (key, value) in arguments.members() {
+/// Lines of a file that a read asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    /// Hash of the path.
+    path: u64,
+    /// The first line.
+    start: i64,
+    /// One past the last line.
+    end: i64,
+}
+
+impl Range {
+    pub(crate) fn of(kind: ToolKind, arguments: Value<'_>) -> Option<Self> {
+        if kind != ToolKind::Read {
+            return None;
+        }
+        let mut named = Names::default();
+        for (key, value) in arguments.members() {
+            named.offer(key, value);
+        }
+        let start = named.start.value?.as_i64()?;
+        let path = named.path.value?.as_str()?;
+        let end = match named.limit.value.and_then(Value::as_i64) {
+            Some(limit) => start.saturating_add(limit),
+            None => named.end.value?.as_i64()?.saturating_add(1),
+        };
+        let end = end.min(start.saturating_add(LONGEST_READ));
+        if end <= start {
+            return None;
+        }
+        let hash = blake3::hash(path.as_bytes());
+        let head = hash.as_bytes().first_chunk();
+        Some(Self {
+            path: head.map_or(0, |head| u64::from_le_bytes(*head)),
+            start,
+            end,
+        })
+    }
+}
+
+/// The arguments that say which lines are asked for.
+#[derive(Default)]
+struct Names<'a> {
+    path: Named<'a>,
+    start: Named<'a>,
+    limit: Named<'a>,
+    end: Named<'a>,
+}
+
+impl<'a> Names<'a> {
+    fn offer(&mut self, key: &[u8], value: Value<'a>) {
         match key {
-            b"path" => path.offer(0, value),
-            b"file_path" => path.offer(1, value),
-            b"filePath" => path.offer(2, value),
-            b"file" => path.offer(3, value),
-            b"offset" => start.offer(0, value),
-            b"start_line" => start.offer(1, value),
-            b"start" => start.offer(2, value),
-            b"limit" => limit = Some(value),
-            b"end_line" => end.offer(0, value),
-            b"end" => end.offer(1, value),
+            b"path" => self.path.offer(0, value),
+            b"file_path" => self.path.offer(1, value),
+            b"filePath" => self.path.offer(2, value),
+            b"file" => self.path.offer(3, value),
+            b"offset" => self.start.offer(0, value),
+            b"start_line" => self.start.offer(1, value),
+            b"start" => self.start.offer(2, value),
+            b"limit" => self.limit.offer(0, value),
+            b"end_line" => self.end.offer(0, value),
+            b"end" => self.end.offer(1, value),
             _ => {}
         }
     }
-    let start = start.value?.as_i64()?;
-    let path = path.value?;
-    path.as_str()?;
-    let stop = match limit.and_then(Value::as_i64) {
-        Some(limit) => start.saturating_add(limit),
-        None => end.value?.as_i64()?.saturating_add(1),
-    };
-    let stop = stop.min(start.saturating_add(LONGEST_READ));
-    if stop <= start {
-        return None;
-    }
-    let hash = blake3::hash(path.as_bytes());
-    let path = hash
-        .as_bytes()
-        .first_chunk()
-        .map_or(0, |head| u64::from_le_bytes(*head));
-    Some((path, start, stop))
 }
 
 /// The value of the first of several names that is there.

@@ -12,7 +12,7 @@ use turnwarden_similarity::Sketch;
 
 use crate::answer::Answer;
 use crate::config::LoopDetectorConfig;
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Range};
 use crate::finding::{Finding, Rule};
 use crate::history::{CallRecord, Flags, History, MOST_CALLS_OF_A_TURN};
 use crate::kind::ToolKind;
@@ -22,11 +22,9 @@ use crate::tool::{Tool, Tools};
 mod rules;
 
 /// Results of so many last turns may still come, and are taken up by every rule.
-const REVISABLE_TURNS: u32 = 4;
+pub(crate) const REVISABLE_TURNS: u32 = 3;
 /// Writes that are remembered, to tell a new one from the same again.
 const MOST_WRITES: usize = 256;
-/// Call ids that wait for their results.
-const MOST_IDS: usize = 1024;
 
 /// What a detector is made with; shared by all that are made with the same.
 #[derive(Debug, Default)]
@@ -103,26 +101,33 @@ pub struct ResultTaken {
 /// Records calls and results, and says whether they go round in circles.
 #[derive(Clone, Debug)]
 pub struct LoopDetector {
-    settings: Arc<DetectorSettings>,
-    history: History,
-    arguments: Vec<(u64, Box<str>)>,
+    pub(crate) settings: Arc<DetectorSettings>,
+    pub(crate) history: History,
     /// Number of the last turn with a judged call; 0 before the first.
-    turn: u32,
-    /// Number of the last reply; it begins a turn with its first judged call.
-    reply: u32,
-    turn_is_open: bool,
-    /// Judged calls of the last turn, and the sum of the signatures of those not followed.
-    turn_calls: u32,
-    turn_rest: u128,
-    periods: Periods,
-    results_seen: bool,
+    pub(crate) turn: u32,
+    /// Whether the next call begins a reply, and the next judged one a turn.
+    pub(crate) at_reply: bool,
+    pub(crate) at_turn: bool,
+    /// Judged calls of the last turn.
+    pub(crate) turn_calls: u32,
+    pub(crate) periods: Periods,
+    pub(crate) results_seen: bool,
     /// Heads of the signatures of writes, oldest first from `next_write` on.
-    writes: Vec<u64>,
-    next_write: usize,
-    coverage: Coverage,
-    similar: SimilarRun,
-    /// Ids of calls without results: hash and number of the call.
-    ids: Vec<(u64, u64)>,
+    pub(crate) writes: Vec<u32>,
+    pub(crate) next_write: usize,
+    pub(crate) similar: SimilarRun,
+    pub(crate) extras: Option<Box<Extras>>,
+}
+
+/// What few runs need.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extras {
+    /// Which lines were read.
+    pub(crate) coverage: Coverage,
+    /// Arguments by the numbers of their calls, if they are kept.
+    pub(crate) arguments: Vec<(u64, Box<str>)>,
+    /// The sum of the signatures of the calls of the last turn that are not followed.
+    pub(crate) turn_rest: u128,
 }
 
 impl LoopDetector {
@@ -133,19 +138,16 @@ impl LoopDetector {
         Self {
             settings,
             history: History::default(),
-            arguments: Vec::new(),
             turn: 0,
-            reply: 0,
-            turn_is_open: false,
+            at_reply: true,
+            at_turn: true,
             turn_calls: 0,
-            turn_rest: 0,
             periods: Periods::new(max_period, REVISABLE_TURNS as usize),
             results_seen: false,
             writes: Vec::new(),
             next_write: 0,
-            coverage: Coverage::default(),
             similar: SimilarRun::default(),
-            ids: Vec::new(),
+            extras: None,
         }
     }
 
@@ -183,11 +185,11 @@ impl LoopDetector {
     /// The arguments of a call, if they are kept.
     #[must_use]
     pub fn arguments_of(&self, number: u64) -> Option<&str> {
-        let index = self
-            .arguments
+        let kept = &self.extras.as_ref()?.arguments;
+        let index = kept
             .binary_search_by_key(&number, |(number, _)| *number)
             .ok()?;
-        self.arguments.get(index).map(|(_, text)| &**text)
+        kept.get(index).map(|(_, text)| &**text)
     }
 
     /// Whether calls are compared with their results.
@@ -215,15 +217,17 @@ impl LoopDetector {
     }
 
     fn oldest_remembered_turn(&self) -> u32 {
-        (self.turn + 1).saturating_sub(self.settings.config.remembered_turns())
+        self.turn
+            .saturating_add(1)
+            .saturating_sub(self.settings.config.remembered_turns())
     }
 
     // Recording.
 
     /// Begins a turn: the calls that follow are made from one reply.
     pub fn begin_turn(&mut self) {
-        self.reply = self.reply.wrapping_add(1);
-        self.turn_is_open = false;
+        self.at_reply = true;
+        self.at_turn = true;
     }
 
     /// Records a call of the turn before it runs. Calls with an empty name are not recorded.
@@ -248,16 +252,19 @@ impl LoopDetector {
             time,
             answer: 0,
             turn: self.turn,
-            reply: self.reply,
-            flags: Flags::of_kind(kind).with_shell(shell),
+            id: new.id.map_or(0, hash_of_id),
+            flags: Flags::of_kind(kind)
+                .with_shell(shell)
+                .with_starts_reply(std::mem::take(&mut self.at_reply)),
         };
         if judged {
-            self.turn_calls += 1;
+            self.turn_calls = self.turn_calls.saturating_add(1);
             if self.turn_calls <= MOST_CALLS_OF_A_TURN {
                 call.flags = call.flags.with_judged(true);
                 self.watch(&mut call, &new);
             } else {
-                self.turn_rest = self.turn_rest.wrapping_add(signature.to_u128());
+                let extras = self.extras();
+                extras.turn_rest = extras.turn_rest.wrapping_add(signature.to_u128());
             }
         }
         self.remember(call, new);
@@ -268,13 +275,18 @@ impl LoopDetector {
     }
 
     fn enter_turn(&mut self) {
-        if self.turn_is_open {
+        if !std::mem::take(&mut self.at_turn) {
             return;
         }
-        self.turn_is_open = true;
-        self.turn += 1;
+        self.turn = self.turn.saturating_add(1);
         self.turn_calls = 0;
-        self.turn_rest = 0;
+        if let Some(extras) = &mut self.extras {
+            extras.turn_rest = 0;
+        }
+    }
+
+    fn extras(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
     }
 
     /// Brings counts up to date with the call that was just recorded.
@@ -296,7 +308,7 @@ impl LoopDetector {
         }
         let with_results = self.compares_results();
         let history = &self.history;
-        let oldest = (self.turn + 1).saturating_sub(REVISABLE_TURNS);
+        let oldest = self.turn.saturating_add(1).saturating_sub(REVISABLE_TURNS);
         let may_still_come = |call: &CallRecord| !call.flags.done() && call.turn >= oldest;
         let threshold = self.settings.config.similarity_threshold;
         let similar = self.similar.settle(threshold, |earlier, number| {
@@ -329,7 +341,10 @@ impl LoopDetector {
         if may_write && call.flags.shell() && call.flags.kind() == ToolKind::Unknown {
             self.remember_write(call);
         }
-        self.coverage.read(call.flags.kind(), new.arguments);
+        let range = Range::of(call.flags.kind(), new.arguments);
+        if range.is_some() || self.extras.is_some() {
+            self.extras().coverage.read(range);
+        }
         let number = self.history.total;
         // A write is work or a failure, and neither is judged by its arguments.
         let form = match call.flags.kind() {
@@ -340,36 +355,27 @@ impl LoopDetector {
     }
 
     fn remember(&mut self, call: CallRecord, new: NewCall<'_>) {
-        let number = self.history.total;
-        if let Some(id) = new.id {
-            let oldest = self.history.first_number();
-            if self.ids.len() >= MOST_IDS || self.ids.first().is_some_and(|id| id.1 < oldest) {
-                self.ids.remove(0);
-            }
-            self.ids.push((hash_of_id(id), number));
-        }
         if let Some(text) = new.text.filter(|_| self.settings.config.keep_arguments) {
-            self.arguments.push((number, text.into()));
+            let (number, first) = (self.history.total, self.history.first_number());
+            let kept = &mut self.extras().arguments;
+            kept.push((number, text.into()));
+            if kept.first().is_some_and(|(oldest, _)| *oldest < first) {
+                kept.retain(|(number, _)| *number >= first);
+            }
         }
-        self.history.push(call);
         let (shown, oldest) = (self.shown_calls(), self.oldest_remembered_turn());
-        self.history.trim(shown, oldest);
-        let first = self.history.first_number();
-        if self
-            .arguments
-            .first()
-            .is_some_and(|(number, _)| *number < first)
-        {
-            self.arguments.retain(|(number, _)| *number >= first);
-        }
+        self.history.push(call, shown, oldest);
     }
 
     /// Brings the element of a turn up to date.
     fn revise_turn(&mut self, turn: u32) {
-        let back = (self.turn - turn) as usize;
+        let back = self.turn.saturating_sub(turn) as usize;
         let with_results = self.settings.config.compare_results != Some(false);
         let calls = self.history.back_to(turn);
-        let rest = if turn == self.turn { self.turn_rest } else { 0 };
+        let rest = match &self.extras {
+            Some(extras) if turn == self.turn => extras.turn_rest,
+            _ => 0,
+        };
         let element = calls
             .filter(|(_, call)| call.turn == turn)
             .map(|(_, call)| call.element(with_results))
@@ -386,7 +392,6 @@ impl LoopDetector {
             return ResultTaken::default();
         };
         self.results_seen = true;
-        self.ids.retain(|(_, waiting)| *waiting != number);
         let Some(call) = self.history.get_mut(number) else {
             return ResultTaken::default();
         };
@@ -413,29 +418,28 @@ impl LoopDetector {
         let Some(id) = id else {
             return self.first_waiting(|_| true);
         };
-        let hash = hash_of_id(id);
+        let id = hash_of_id(id);
         // Ids are unique within a turn; the same id in a later turn is another call.
-        let known = self.ids.iter().rev().find(|(known, _)| *known == hash);
-        let has_id = |number| self.ids.iter().any(|&(_, with_id)| with_id == number);
-        known
-            .map(|&(_, number)| number)
-            .or_else(|| self.first_waiting(|number| !has_id(number)))
+        self.first_waiting(|call| call.id == id)
+            .or_else(|| self.first_waiting(|call| call.id == 0))
     }
 
-    /// The first waiting call of the last reply that has one.
-    fn first_waiting(&self, fits: impl Fn(u64) -> bool) -> Option<u64> {
+    /// The first call that fits and waits, of the last reply that has one.
+    fn first_waiting(&self, fits: impl Fn(&CallRecord) -> bool) -> Option<u64> {
         let oldest = self.oldest_remembered_turn();
-        let mut first: Option<(u64, u32)> = None;
+        let mut first = None;
         for (number, call) in self.history.newest_first() {
-            let is_past = first.is_some_and(|(_, reply)| reply != call.reply);
-            if is_past || call.turn < oldest {
+            if call.turn < oldest {
                 break;
             }
-            if call.awaits_result() && fits(number) {
-                first = Some((number, call.reply));
+            if call.awaits_result() && fits(call) {
+                first = Some(number);
+            }
+            if call.flags.starts_reply() && first.is_some() {
+                break;
             }
         }
-        first.map(|(number, _)| number)
+        first
     }
 
     /// Whether the same call brought something else the last time.
@@ -455,8 +459,10 @@ impl LoopDetector {
 
     /// Notes a write that was made; a new one is progress.
     fn remember_write(&mut self, call: &CallRecord) {
-        if call.new_write() {
-            self.coverage.forget();
+        if call.new_write()
+            && let Some(extras) = &mut self.extras
+        {
+            extras.coverage.forget();
         }
         let head = head(call.signature);
         if self.writes.contains(&head) {
@@ -562,17 +568,17 @@ fn likeness(before: &CallRecord, after: &CallRecord, with_results: bool) -> Like
     Likeness::Open
 }
 
-fn head(signature: Signature) -> u64 {
+/// 32 bits tell a few hundred writes apart; one taken for another is one progress less.
+fn head(signature: Signature) -> u32 {
     let bytes = signature.to_bytes();
     bytes
         .first_chunk()
-        .map_or(0, |head| u64::from_le_bytes(*head))
+        .map_or(0, |head| u32::from_le_bytes(*head))
 }
 
-/// Ids are few, and one turn's: 64 bits keep them apart.
-fn hash_of_id(id: &str) -> u64 {
+/// Ids are few, and one turn's: 32 bits keep them apart. Never 0, which stands for none.
+fn hash_of_id(id: &str) -> u32 {
     let hash = blake3::hash(id.as_bytes());
-    hash.as_bytes()
-        .first_chunk()
-        .map_or(0, |head| u64::from_le_bytes(*head))
+    let bytes = hash.as_bytes().first_chunk();
+    bytes.map_or(1, |head| u32::from_le_bytes(*head)).max(1)
 }

@@ -12,7 +12,7 @@ use crate::tool::Tool;
 /// Calls of one turn that are followed one by one; of more only their signatures count.
 pub(crate) const MOST_CALLS_OF_A_TURN: u32 = 256;
 /// Calls that are kept at most for the rules, whatever their turns.
-const MOST_CALLS: usize = 8192;
+const MOST_CALLS: usize = 4096;
 
 /// One recorded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,8 @@ pub struct CallRecord {
     pub time: u32,
     pub(crate) answer: u64,
     pub(crate) turn: u32,
-    pub(crate) reply: u32,
+    /// Of the model's id; 0 for none.
+    pub(crate) id: u32,
     pub(crate) flags: Flags,
 }
 
@@ -54,6 +55,7 @@ flags! {
     similar, with_similar = 10;      // to the call before, of the same tool
     first_write, with_first_write = 11; // was not made before
     shell, with_shell = 12;
+    starts_reply, with_starts_reply = 14;
     assumed, with_assumed = 13;      // blocked: its answer is that of the call that it repeats
 }
 
@@ -172,32 +174,33 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn push(&mut self, call: CallRecord) {
-        if self.calls.len() == self.calls.capacity() {
-            let more = (self.calls.len() / 2).clamp(2, 4096);
-            self.calls.reserve_exact(more);
-        }
-        self.calls.push_back(call);
-        self.total += 1;
-    }
-
-    /// Forgets calls that neither the history shows nor a rule needs.
-    pub(crate) fn trim(&mut self, shown: usize, oldest_turn: u32) {
+    /// Adds a call, and forgets those that neither the history shows nor a rule needs.
+    pub(crate) fn push(&mut self, call: CallRecord, shown: usize, oldest_turn: u32) {
         let most = shown.max(MOST_CALLS);
-        while self.calls.len() > shown {
-            let keep = self
-                .calls
-                .front()
-                .is_some_and(|call| call.turn >= oldest_turn);
-            if keep && self.calls.len() <= most {
-                return;
+        while self.calls.len() >= shown {
+            let oldest = self.calls.front();
+            let is_needed = oldest.is_some_and(|call| call.turn >= oldest_turn);
+            if is_needed && self.calls.len() < most {
+                break;
             }
             self.calls.pop_front();
         }
+        let length = self.calls.len();
+        if length == self.calls.capacity() {
+            let more = (length / 2).clamp(2, 4096);
+            let to_shown = shown.saturating_sub(length);
+            self.calls.reserve_exact(if to_shown > 0 {
+                more.min(to_shown)
+            } else {
+                more
+            });
+        }
+        self.calls.push_back(call);
+        self.total = self.total.saturating_add(1);
     }
 
     pub(crate) fn first_number(&self) -> u64 {
-        self.total - self.calls.len() as u64
+        self.total.saturating_sub(self.calls.len() as u64)
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&CallRecord> {

@@ -57,9 +57,12 @@ pub(crate) struct Ladder {
 }
 
 impl Ladder {
-    /// What the next verdict on this finding would do.
-    pub(crate) fn next_action(&self, steps: Escalation, finding: &Finding) -> GuardAction {
-        action(steps, self.next_count(steps, finding))
+    /// Whether a loop that is only foreseen is to be blocked: it goes on with the one that this
+    /// episode is about, and has been warned of enough.
+    pub(crate) fn blocks_ahead(&self, steps: Escalation, finding: &Finding) -> bool {
+        let goes_on = || marks(finding).any(|mark| self.current.contains(&mark));
+        let next = action(steps, self.verdicts.saturating_add(1));
+        self.verdicts > 0 && next >= GuardAction::Block && goes_on()
     }
 
     fn next_count(&self, steps: Escalation, finding: &Finding) -> u32 {
@@ -76,7 +79,9 @@ impl Ladder {
             self.verdicts = self.next_count(steps, finding);
             self.counted_turn = turn;
             self.quiet_turns = 0;
-            self.current = marks(finding).take(MOST_PAST).collect();
+            for mark in marks(finding).take(MOST_PAST) {
+                remember(&mut self.current, mark);
+            }
         }
         action(steps, self.verdicts)
     }
@@ -86,7 +91,7 @@ impl Ladder {
         if self.verdicts == 0 || self.counted_turn == turn {
             return;
         }
-        self.quiet_turns += 1;
+        self.quiet_turns = self.quiet_turns.saturating_add(1);
         if self.quiet_turns >= quiet_limit {
             self.end_episode();
         }
@@ -103,13 +108,20 @@ impl Ladder {
         self.verdicts = 0;
         self.quiet_turns = 0;
         for mark in std::mem::take(&mut self.current) {
-            if !self.past.contains(&mark) {
-                self.past.push(mark);
-            }
+            remember(&mut self.past, mark);
         }
-        let surplus = self.past.len().saturating_sub(MOST_PAST);
-        self.past.drain(..surplus);
     }
+}
+
+/// Adds a mark to the newest ones.
+fn remember(marks: &mut Vec<u32>, mark: u32) {
+    if marks.contains(&mark) {
+        return;
+    }
+    if marks.len() >= MOST_PAST {
+        marks.remove(0);
+    }
+    marks.push(mark);
 }
 
 fn action(steps: Escalation, verdicts: u32) -> GuardAction {

@@ -23,6 +23,7 @@ mod mask;
 mod message;
 mod recursion;
 mod similar;
+mod snapshot;
 mod text;
 mod tool;
 mod workflow;
@@ -43,6 +44,7 @@ pub use message::{
     loop_description, loop_suggestion, loop_warning, status,
 };
 pub use recursion::{IterationLevel, RecursionGuard};
+pub use snapshot::{Snapshot, SnapshotError, SnapshotKind};
 pub use text::{Locale, Message, Texts, shown_name};
 pub use tool::{LoopKey, REFUSED_PREFIX, Tool, ToolPolicy, Tools};
 pub use workflow::{BudgetCheck, GuardSettings, Spent, Verdict, WorkflowGuard, milliseconds};

@@ -48,8 +48,8 @@ impl Form {
 pub(crate) struct SimilarRun {
     /// Calls from the last one that is settled for good, by number.
     pub(crate) open: Vec<(u64, Form)>,
-    /// The run up to the first of them.
-    pub(crate) settled: Run,
+    /// The run up to the first of them, where it is not the current one.
+    pub(crate) settled: Option<Box<Run>>,
     /// The run up to the last of them, as far as results are in.
     pub(crate) current: Run,
 }
@@ -81,7 +81,8 @@ impl SimilarRun {
         mut may_be: impl FnMut(u64, u64) -> Likeness,
     ) -> Vec<(u64, bool)> {
         let mut similar = Vec::with_capacity(1);
-        let mut run = std::mem::take(&mut self.settled);
+        let current = std::mem::take(&mut self.current);
+        let mut run = self.settled.take().map_or(current, |settled| *settled);
         // Pairs before the first one that waits are settled for good.
         let mut settled = 0;
         let mut waits = false;
@@ -92,16 +93,13 @@ impl SimilarRun {
             let likeness = may_be(*earlier, *number);
             if likeness == Likeness::Waits && !waits {
                 waits = true;
-                self.settled = run.clone();
+                self.settled = Some(Box::new(run.clone()));
             }
             let is_similar = run.extend(before, after, likeness, threshold);
             similar.push((*number, is_similar));
             if !waits {
                 settled = index + 1;
             }
-        }
-        if !waits {
-            self.settled = run.clone();
         }
         self.current = run;
         self.open.drain(..settled);

@@ -217,6 +217,8 @@ impl Tools {
     }
 
     fn describe(&self, name: &str) -> Tool {
+        let kept = kept_name(name);
+        let name = &*kept;
         let policy = self.policy(name);
         let from_name = self.tables.of_name(name);
         let ordered = policy.and_then(|policy| match policy.loop_key {
@@ -226,7 +228,7 @@ impl Tools {
         let hinted = || self.annotations.get(name)?.kind(from_name);
         let decided = ordered.or_else(hinted);
         Tool {
-            name: kept_name(name),
+            name: name.into(),
             kind: decided.unwrap_or(from_name),
             command_decides: decided.is_none(),
             is_shell: self.tables.is_shell(name),
@@ -246,7 +248,8 @@ fn kept_name(name: &str) -> Box<str> {
     if name.len() <= LONGEST_NAME {
         return name.into();
     }
-    let cut = (0..=LONGEST_NAME)
+    // Kept names are kept as they are.
+    let cut = (0..=LONGEST_NAME - 19)
         .rev()
         .find(|&at| name.is_char_boundary(at))
         .unwrap_or(0);
@@ -337,6 +340,6 @@ mod tests {
         let tools = Tools::default();
         let (one, two) = ("x".repeat(1_000_000), "x".repeat(1_000_001));
         assert_ne!(tools.get(&one).name(), tools.get(&two).name());
-        assert!(tools.get(&one).name().len() < 256);
+        assert_eq!(tools.get(tools.get(&one).name()), tools.get(&one));
     }
 }

@@ -242,38 +242,45 @@ impl Verdict {
     }
 }
 
+/// What befalls few runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Events {
+    pub(crate) ladder: Ladder,
+    pub(crate) spent: Spent,
+    pub(crate) terminated: Option<Arc<str>>,
+}
+
 /// The guard of one run.
 ///
 /// Times are seconds of any clock that the caller keeps to; one that steps back stands still.
 #[derive(Clone, Debug)]
 pub struct WorkflowGuard {
     pub(crate) settings: Arc<GuardSettings>,
+    pub(crate) identity: u64,
     pub(crate) iteration: u32,
     pub(crate) detector: LoopDetector,
-    pub(crate) ladder: Ladder,
     pub(crate) finding: Option<Arc<Finding>>,
     pub(crate) loop_action: GuardAction,
-    pub(crate) spent: Spent,
-    pub(crate) terminated: Option<Arc<str>>,
+    pub(crate) events: Option<Box<Events>>,
     pub(crate) start: f64,
     /// Milliseconds from the start to the last activity.
     pub(crate) last_activity: u32,
 }
 
 impl WorkflowGuard {
-    /// A guard before the first iteration of a run that starts now.
+    /// A guard before the first iteration of a run that starts now. `identity` is the caller's
+    /// own number for the run.
     #[must_use]
-    pub fn new(settings: Arc<GuardSettings>, now: f64) -> Self {
+    pub fn new(settings: Arc<GuardSettings>, identity: u64, now: f64) -> Self {
         let detector = LoopDetector::new(Arc::clone(&settings.detection));
         Self {
             settings,
+            identity,
             iteration: 0,
             detector,
-            ladder: Ladder::default(),
             finding: None,
             loop_action: GuardAction::Continue,
-            spent: Spent::default(),
-            terminated: None,
+            events: None,
             start: now,
             last_activity: 0,
         }
@@ -283,6 +290,12 @@ impl WorkflowGuard {
     #[must_use]
     pub fn settings(&self) -> &Arc<GuardSettings> {
         &self.settings
+    }
+
+    /// The caller's number for the run.
+    #[must_use]
+    pub fn identity(&self) -> u64 {
+        self.identity
     }
 
     /// The calls of the run.
@@ -312,24 +325,26 @@ impl WorkflowGuard {
     /// What was spent, as far as the guard was told.
     #[must_use]
     pub fn spent(&self) -> Spent {
-        self.spent
+        self.events
+            .as_ref()
+            .map_or_else(Spent::default, |events| events.spent)
     }
 
     /// Why the run was ended from outside.
     #[must_use]
     pub fn termination_reason(&self) -> Option<&str> {
-        self.terminated.as_deref()
+        self.events.as_ref()?.terminated.as_deref()
     }
 
     /// Begins anew.
     pub fn reset(&mut self, now: f64) {
-        *self = Self::new(Arc::clone(&self.settings), now);
+        *self = Self::new(Arc::clone(&self.settings), self.identity, now);
     }
 
     /// Begins an iteration. The run may go on when the verdict does not say stop.
     pub fn start_iteration(&mut self, now: f64) -> Verdict {
         self.touch(now);
-        if self.terminated.is_none() {
+        if self.termination_reason().is_none() {
             self.iteration = self.iteration.saturating_add(1);
         }
         self.check(now)
@@ -349,7 +364,9 @@ impl WorkflowGuard {
         }
         if self.detector.turn() != turn_before {
             let quiet_limit = self.settings.detection.config.repeat_threshold;
-            self.ladder.end_turn(turn_before, quiet_limit);
+            if let Some(events) = &mut self.events {
+                events.ladder.end_turn(turn_before, quiet_limit);
+            }
             self.judge();
         }
         self.check(now)
@@ -359,8 +376,8 @@ impl WorkflowGuard {
     pub fn record_result(&mut self, answer: Answer, id: Option<&str>, now: f64) -> Verdict {
         self.touch(now);
         let taken = self.detector.record_result(answer, id);
-        if let Some(signature) = taken.news {
-            self.ladder.take_news(signature);
+        if let (Some(signature), Some(events)) = (taken.news, &mut self.events) {
+            events.ladder.take_news(signature);
         }
         if taken.is_judged && !self.detector.awaits_results() {
             self.judge();
@@ -372,14 +389,19 @@ impl WorkflowGuard {
     fn judge(&mut self) {
         let steps = self.settings.escalation;
         let finding = if self.detector.awaits_results() {
-            let ladder = &self.ladder;
-            self.detector
-                .predict(|finding| ladder.next_action(steps, finding) >= GuardAction::Block)
+            let ladder = self.events.as_ref().map(|events| &events.ladder);
+            ladder.and_then(|ladder| {
+                self.detector
+                    .predict(|finding| ladder.blocks_ahead(steps, finding))
+            })
         } else {
             self.detector.detect()
         };
         self.loop_action = match &finding {
-            Some(finding) => self.ladder.count(steps, finding, self.detector.turn()),
+            Some(finding) => {
+                let turn = self.detector.turn();
+                self.events().ladder.count(steps, finding, turn)
+            }
             None => GuardAction::Continue,
         };
         self.finding = finding.map(Arc::new);
@@ -394,20 +416,28 @@ impl WorkflowGuard {
             loop_action: self.loop_action,
             finding: self.finding.clone(),
             budget: self.check_budget(now),
-            terminated: self.terminated.clone(),
+            terminated: self
+                .events
+                .as_ref()
+                .and_then(|events| events.terminated.clone()),
         }
     }
 
     /// Ends the run: later iterations are refused with this reason.
     pub fn terminate(&mut self, reason: &str) {
-        self.terminated = Some(reason.into());
+        self.events().terminated = Some(reason.into());
     }
 
     /// Takes note of what the run used up.
     pub fn spend(&mut self, more: Spent) {
-        self.spent.calls = self.spent.calls.saturating_add(more.calls);
-        self.spent.tokens = self.spent.tokens.saturating_add(more.tokens);
-        self.spent.cost += more.cost;
+        let spent = &mut self.events().spent;
+        spent.calls = spent.calls.saturating_add(more.calls);
+        spent.tokens = spent.tokens.saturating_add(more.tokens);
+        spent.cost += more.cost;
+    }
+
+    fn events(&mut self) -> &mut Events {
+        self.events.get_or_insert_default()
     }
 
     /// The budget that is nearest to its end, if that is near.
@@ -424,12 +454,13 @@ impl WorkflowGuard {
         }
         #[allow(clippy::cast_precision_loss)] // beyond 2^53 one more or less does not matter
         let count = |limit: Option<u64>| limit.map(|limit| limit as f64);
-        let calls = self.detector.total_calls().saturating_add(self.spent.calls);
+        let spent = self.spent();
+        let calls = self.detector.total_calls().saturating_add(spent.calls);
         let used = [
             ("calls", count(Some(calls)), count(max_calls)),
-            ("tokens", count(Some(self.spent.tokens)), count(max_tokens)),
+            ("tokens", count(Some(spent.tokens)), count(max_tokens)),
             ("seconds", Some(self.elapsed(now)), max_seconds),
-            ("cost", Some(self.spent.cost), max_cost),
+            ("cost", Some(spent.cost), max_cost),
         ];
         let checks = used.into_iter().filter_map(|(name, used, limit)| {
             let (used, limit) = (used?, limit?);

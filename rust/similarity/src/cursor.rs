@@ -76,6 +76,41 @@ impl Cursors {
     pub fn clear(&mut self) {
         self.moving.clear();
     }
+
+    /// Appends the state as bytes, for [`Self::read_from`].
+    pub fn write_to(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&(self.moving.len() as u64).to_le_bytes());
+        for number in &self.moving {
+            bytes.extend_from_slice(&number.path.to_le_bytes());
+            bytes.extend_from_slice(&[number.index, u8::from(number.grows)]);
+            bytes.extend_from_slice(&number.steps.to_le_bytes());
+        }
+    }
+
+    /// Reads what [`Self::write_to`] wrote from the front of `bytes`, and steps over it.
+    ///
+    /// `None` when the bytes end early.
+    pub fn read_from(bytes: &mut &[u8]) -> Option<Self> {
+        let count = u64::from_le_bytes(take(bytes)?);
+        let mut moving = Vec::new();
+        for _ in 0..count {
+            let path = u32::from_le_bytes(take(bytes)?);
+            let [index, grows] = take(bytes)?;
+            moving.push(Moving {
+                path,
+                index,
+                grows: grows != 0,
+                steps: u32::from_le_bytes(take(bytes)?),
+            });
+        }
+        Some(Self { moving })
+    }
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*taken)
 }
 
 /// The numbers that differ between two calls alike but for them.

@@ -1,6 +1,9 @@
 //! Reads calls and results from Python objects, before any lock is taken.
 
-use pyo3::exceptions::{PyBaseException, PyTypeError};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyBaseException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -9,13 +12,43 @@ use turnwarden_signature::{Canon, Signature, Value, with_scratch};
 
 use super::config::Settings;
 use super::policy::member;
+use crate::errors::Error;
+use crate::parsing::call::{Call, PyToolCall};
 use crate::signature::{write_arguments, write_call};
 
-/// A call as Python objects.
+/// What a call is expected to be, for errors.
+const A_CALL: &str = "a ToolCall, anything with a name and arguments, or a (name, arguments) pair";
+
+/// A call as Python objects, or as the parser left it.
 pub(super) struct ReadCall<'py> {
-    name: Bound<'py, PyString>,
-    arguments: Bound<'py, PyAny>,
-    id: Option<Bound<'py, PyString>>,
+    name: Name<'py>,
+    arguments: Arguments<'py>,
+    id: Option<Name<'py>>,
+    py: Python<'py>,
+}
+
+/// A text that lives in Python or in a parsed call.
+enum Name<'py> {
+    Python(Bound<'py, PyString>),
+    Parsed(Arc<Call>, fn(&Call) -> &str),
+}
+
+impl Name<'_> {
+    fn get(&self) -> Cow<'_, str> {
+        match self {
+            Self::Python(name) => match name.to_str() {
+                Ok(name) => Cow::Borrowed(name),
+                Err(_) => name.to_string_lossy(),
+            },
+            Self::Parsed(call, part) => Cow::Borrowed(part(call)),
+        }
+    }
+}
+
+enum Arguments<'py> {
+    None,
+    Python(Bound<'py, PyAny>),
+    Parsed(Arc<Call>),
 }
 
 impl<'py> ReadCall<'py> {
@@ -24,17 +57,20 @@ impl<'py> ReadCall<'py> {
         arguments: Option<Bound<'py, PyAny>>,
         id: Option<Bound<'py, PyString>>,
     ) -> Self {
-        let arguments = arguments.unwrap_or_else(|| name.py().None().into_bound(name.py()));
         Self {
-            name,
-            arguments,
-            id,
+            py: name.py(),
+            name: Name::Python(name),
+            arguments: arguments.map_or(Arguments::None, Arguments::Python),
+            id: id.map(Name::Python),
         }
     }
 
     /// A `ToolCall`, any object with `name` and `arguments`, a dict of those, a native call of
     /// `OpenAI` or Anthropic, or a pair.
     pub(super) fn from_object(call: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(parsed) = call.cast::<PyToolCall>() {
+            return Ok(Self::from_parsed(parsed.get().call(), call.py()));
+        }
         if let Ok(pair) = call.cast::<PyTuple>() {
             return Self::from_pair(pair);
         }
@@ -51,12 +87,7 @@ impl<'py> ReadCall<'py> {
             None if is_known(of, "name")? => Some(PyString::new(py, "")),
             None => None,
         };
-        let Some(name) = name else {
-            let shown = call.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "a call has a name and arguments, as a ToolCall, a dict or a pair; this is {shown}"
-            )));
-        };
+        let name = name.ok_or_else(|| Error::wrong_type("a call", A_CALL, call))?;
         let mut arguments = None;
         for key in ["arguments_json", "arguments", "args", "input"] {
             arguments = arguments.or(member(of, key)?);
@@ -65,10 +96,19 @@ impl<'py> ReadCall<'py> {
         Ok(Self::new(name, arguments, id))
     }
 
+    fn from_parsed(call: &Arc<Call>, py: Python<'py>) -> Self {
+        Self {
+            name: Name::Parsed(Arc::clone(call), |call| &call.get().name),
+            arguments: Arguments::Parsed(Arc::clone(call)),
+            id: Some(Name::Parsed(Arc::clone(call), |call| &call.get().id)),
+            py,
+        }
+    }
+
     fn from_pair(pair: &Bound<'py, PyTuple>) -> PyResult<Self> {
-        let wrong = || PyTypeError::new_err("a call given as a pair is (name, arguments)");
+        let wrong = || Error::wrong_type("a call", A_CALL, pair);
         if !(1..=2).contains(&pair.len()) {
-            return Err(wrong());
+            return Err(wrong().into());
         }
         let name = pair.get_item(0)?.cast_into().map_err(|_| wrong())?;
         Ok(Self::new(name, pair.get_item(1).ok(), None))
@@ -80,13 +120,12 @@ impl<'py> ReadCall<'py> {
         settings: &Settings,
         work: impl FnOnce(Python<'py>, NewCall<'_>) -> T,
     ) -> PyResult<T> {
-        let py = self.name.py();
         let text = self.argument_text(settings)?;
         let key = self.loop_key(settings)?;
-        let id = self.id.as_ref().map(|id| id.to_string_lossy());
-        let name = self.name.to_string_lossy();
+        let id = self.id.as_ref().map(Name::get);
+        let name = self.name.get();
         with_scratch(|canon| {
-            let start = write_call(&self.name, &self.arguments, None, canon)?;
+            let start = self.write(&name, canon)?;
             let arguments = canon.as_bytes().get(start..).unwrap_or_default();
             let call = NewCall {
                 name: &name,
@@ -100,8 +139,25 @@ impl<'py> ReadCall<'py> {
                 signature: Some(Signature::of_written(canon)),
                 text: text.as_deref(),
             };
-            Ok(work(py, call))
+            Ok(work(self.py, call))
         })
+    }
+
+    /// Writes name and arguments, ready to be signed; returns where the arguments begin.
+    fn write(&self, name: &str, canon: &mut Canon) -> PyResult<usize> {
+        if let (Name::Python(name), Arguments::Python(arguments)) = (&self.name, &self.arguments) {
+            return write_call(name, arguments, None, canon);
+        }
+        let start = Signature::begin(canon, name.as_bytes());
+        match &self.arguments {
+            Arguments::Parsed(call) => canon.arguments_text(call.get().arguments.as_bytes()),
+            Arguments::Python(arguments) => write_arguments(arguments, None, canon)?,
+            Arguments::None => {
+                canon.begin_object();
+                canon.end_object();
+            }
+        }
+        Ok(start)
     }
 
     /// What the tool's policy compares calls by.
@@ -109,19 +165,16 @@ impl<'py> ReadCall<'py> {
         if settings.functions.is_empty() {
             return Ok(Key::Arguments);
         }
-        let tool = settings
-            .core
-            .detection
-            .tools
-            .get(&self.name.to_string_lossy());
+        let tool = settings.core.detection.tools.get(&self.name.get());
         let Some(LoopKey::Function(number)) = tool.policy().map(|policy| &policy.loop_key) else {
             return Ok(Key::Arguments);
         };
         let Some(function) = settings.functions.get(*number as usize) else {
             return Ok(Key::Arguments);
         };
-        let py = self.name.py();
-        let key = function.bind(py).call1((self.arguments_as_value()?,))?;
+        let key = function
+            .bind(self.py)
+            .call1((self.arguments_as_value()?,))?;
         if key.cast::<PyBool>().is_ok_and(|flag| !flag.is_true()) {
             return Ok(Key::Never);
         }
@@ -132,34 +185,35 @@ impl<'py> ReadCall<'py> {
 
     /// The arguments as a function of the user's expects them.
     fn arguments_as_value(&self) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.name.py();
-        if self.arguments.is_none() {
-            return Ok(PyDict::new(py).into_any());
-        }
-        let Ok(text) = self.arguments.cast::<PyString>() else {
-            return Ok(self.arguments.clone());
+        let text = match &self.arguments {
+            Arguments::None => return Ok(PyDict::new(self.py).into_any()),
+            Arguments::Parsed(call) => PyString::new(self.py, &call.get().arguments),
+            Arguments::Python(arguments) => match arguments.cast::<PyString>() {
+                Ok(text) => text.clone(),
+                Err(_) => return Ok(arguments.clone()),
+            },
         };
-        let json = py.import(intern!(py, "json"))?;
-        Ok(json
-            .call_method1(intern!(py, "loads"), (text,))
-            .unwrap_or_else(|_| text.clone().into_any()))
+        let json = self.py.import(intern!(self.py, "json"))?;
+        let value = json.call_method1(intern!(self.py, "loads"), (&text,));
+        Ok(value.unwrap_or_else(|_| text.into_any()))
     }
 
+    /// The arguments as text, for a guard that keeps them.
     fn argument_text(&self, settings: &Settings) -> PyResult<Option<String>> {
         if !settings.core.detection.config.keep_arguments {
             return Ok(None);
         }
-        let py = self.name.py();
-        if let Ok(text) = self.arguments.cast::<PyString>() {
+        let arguments = match &self.arguments {
+            Arguments::None => return Ok(Some("{}".to_owned())),
+            Arguments::Parsed(call) => return Ok(Some(call.get().arguments.clone())),
+            Arguments::Python(arguments) => arguments,
+        };
+        if let Ok(text) = arguments.cast::<PyString>() {
             return Ok(Some(text.to_string_lossy().into_owned()));
         }
-        if self.arguments.is_none() {
-            return Ok(Some("{}".to_owned()));
-        }
-        let json = py.import(intern!(py, "json"))?;
-        json.call_method1(intern!(py, "dumps"), (&self.arguments,))?
-            .extract()
-            .map(Some)
+        let json = self.py.import(intern!(self.py, "json"))?;
+        let text = json.call_method1(intern!(self.py, "dumps"), (arguments,))?;
+        text.extract().map(Some)
     }
 }
 

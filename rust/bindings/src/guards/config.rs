@@ -1,5 +1,6 @@
 //! The configurations: frozen, made from keyword arguments, mappings or TOML.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pyo3::PyTraverseError;
@@ -7,10 +8,13 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
-use turnwarden_guard::{self as core, DetectorSettings, GuardSettings, Locale, Texts, Tools};
+use turnwarden_guard::{
+    self as core, DetectorSettings, GuardSettings, Locale, Snapshot, Texts, Tools,
+};
 
 use super::fields::{Fields, config_error, wrong};
-use super::policy::{ToolSettings, inside};
+use super::policy::{ToolSettings, inside, tools_as_dict};
+use crate::errors::Error;
 
 /// `Name(field=value, ...)`
 pub(super) fn repr(name: &str, fields: &Bound<'_, PyDict>) -> PyResult<String> {
@@ -65,12 +69,7 @@ impl RecursionGuardConfig {
 
     /// Return the fields as plain data.
     pub(super) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let fields = PyDict::new(py);
-        fields.set_item("max_iterations", self.config.hard_limit)?;
-        fields.set_item("warning_threshold", self.config.warning_threshold)?;
-        fields.set_item("soft_limit", self.config.soft_limit)?;
-        fields.set_item("hard_limit", self.config.hard_limit)?;
-        Ok(fields)
+        recursion_fields(self.config, py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -89,6 +88,11 @@ impl RecursionGuardConfig {
         py: Python<'_>,
     ) -> PyResult<Self> {
         let mut fields = Fields::new("RecursionGuardConfig", config, keywords, py)?;
+        let named = |name| keywords.map_or(Ok(false), |keywords| keywords.contains(name));
+        if named("max_iterations")? && !named("hard_limit")? {
+            // The hard limit of the configuration that this one is made from.
+            fields.take("hard_limit")?;
+        }
         let most = fields.count("max_iterations")?;
         let config = core::RecursionGuardConfig::from_given(
             fields.count("warning_threshold")?,
@@ -100,6 +104,18 @@ impl RecursionGuardConfig {
             config: config.map_err(|error| config_error(&error))?,
         })
     }
+}
+
+fn recursion_fields(
+    config: core::RecursionGuardConfig,
+    py: Python<'_>,
+) -> PyResult<Bound<'_, PyDict>> {
+    let fields = PyDict::new(py);
+    fields.set_item("max_iterations", config.hard_limit)?;
+    fields.set_item("warning_threshold", config.warning_threshold)?;
+    fields.set_item("soft_limit", config.soft_limit)?;
+    fields.set_item("hard_limit", config.hard_limit)?;
+    Ok(fields)
 }
 
 /// The numbers of the loop rules: see `turnwarden.guards`.
@@ -462,6 +478,76 @@ pub(super) struct Settings {
     pub(super) functions: Vec<Py<PyAny>>,
     /// What was told about tools, as it was given.
     pub(super) given: Option<Py<PyDict>>,
+    /// The configuration as JSON, for snapshots.
+    pub(super) bytes: PyOnceLock<Vec<u8>>,
+}
+
+impl Settings {
+    /// The configuration as JSON; empty for the default one.
+    pub(super) fn to_bytes(&self, py: Python<'_>) -> PyResult<&[u8]> {
+        let bytes = self.bytes.get_or_try_init(py, || {
+            if std::ptr::eq(self, &raw const *default_settings(py)) {
+                return Ok(Vec::new());
+            }
+            let json = py.import("json")?;
+            let text = json.call_method1("dumps", (self.to_plain_dict(py)?,))?;
+            PyResult::Ok(text.extract::<String>()?.into_bytes())
+        })?;
+        Ok(bytes)
+    }
+
+    /// The fields as values that JSON can carry.
+    fn to_plain_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        let core = &self.core;
+        fields.set_item("recursion", recursion_fields(core.recursion, py)?)?;
+        let detection = LoopDetectorConfig {
+            config: core.detection.config.clone(),
+        };
+        fields.set_item("loop_detection", detection.to_dict(py)?)?;
+        let escalation = Escalation {
+            steps: core.escalation,
+        };
+        fields.set_item("escalation", escalation.to_dict(py)?)?;
+        let budget = Budget {
+            budget: core.budget,
+        };
+        fields.set_item("budget", budget.to_dict(py)?)?;
+        fields.update(tools_as_dict(&core.detection.tools, py)?.as_mapping())?;
+        fields.set_item("observe", core.observe)?;
+        fields.set_item("locale", core.texts.locale.as_str())?;
+        let templates = PyDict::new(py);
+        for (key, template) in core.texts.own_templates() {
+            templates.set_item(key, template)?;
+        }
+        fields.set_item("templates", templates)?;
+        fields.set_item("verbose", self.verbose)?;
+        Ok(fields)
+    }
+}
+
+/// The bytes of a snapshot.
+pub(super) fn bytes_of<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    data.extract()
+        .map_err(|_| Error::wrong_type("a snapshot", "bytes", data).into())
+}
+
+/// The settings that a guard goes on with: those given, else those that it was made with.
+pub(super) fn settings_of(
+    snapshot: &Snapshot<'_>,
+    config: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Arc<Settings>> {
+    Python::attach(|py| {
+        if config.is_some_and(|config| !config.is_none()) {
+            return Ok(WorkflowGuardConfig::from_value(config, None, py)?.settings);
+        }
+        if snapshot.configuration.is_empty() {
+            return Ok(default_settings(py));
+        }
+        let json = py.import("json")?;
+        let fields = json.call_method1("loads", (snapshot.configuration,))?;
+        Ok(WorkflowGuardConfig::from_value(Some(&fields), None, py)?.settings)
+    })
 }
 
 /// All of a workflow guard's configuration: see `turnwarden.guards`.
@@ -658,6 +744,7 @@ impl WorkflowGuardConfig {
             verbose,
             functions: tools.functions,
             given: tools.given,
+            ..Settings::default()
         };
         Ok(Self {
             settings: Arc::new(settings),

@@ -3,19 +3,23 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::PyTypeError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
-use turnwarden_guard::{self as core, DetectorSettings, GuardSettings, Tools};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use turnwarden_guard::{
+    self as core, DetectorSettings, GuardSettings, Snapshot, SnapshotKind, Tools,
+};
 use turnwarden_signature::Signature;
 
 use super::call::{OwnedCalls, ReadCall, read_answer};
 use super::clock::Clock;
-use super::config::{LoopDetectorConfig, Settings, default_settings, repr, texts_from};
+use super::config::{
+    LoopDetectorConfig, Settings, bytes_of, default_settings, repr, settings_of, texts_from,
+};
 use super::fields::Fields;
 use super::policy::ToolSettings;
 use super::result::LoopDetectionResult;
+use crate::errors::Error;
 
 /// A recorded call: see `turnwarden.guards`.
 #[pyclass(frozen, module = "turnwarden._core")]
@@ -113,6 +117,34 @@ impl LoopDetector {
         self.detector.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn settings_from(
+        config: Option<&Bound<'_, PyAny>>,
+        fields: Option<&Bound<'_, PyDict>>,
+        py: Python<'_>,
+    ) -> PyResult<Arc<Settings>> {
+        if config.is_none() && fields.is_none() {
+            return Ok(default_settings(py));
+        }
+        let mut fields = Fields::new("LoopDetector", config, fields, py)?;
+        let config = LoopDetectorConfig::take_from(&mut fields)?.config;
+        let tools = ToolSettings::take_from(&mut fields, py)?;
+        let core = GuardSettings {
+            detection: Arc::new(DetectorSettings {
+                config,
+                tools: Tools::new(tools.tables, tools.policies, tools.annotations),
+            }),
+            texts: texts_from(&mut fields)?,
+            ..GuardSettings::default()
+        };
+        fields.finish()?;
+        Ok(Arc::new(Settings {
+            core: Arc::new(core),
+            functions: tools.functions,
+            given: tools.given,
+            ..Settings::default()
+        }))
+    }
+
     fn time(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(core::milliseconds(self.clock.now(py)? - self.start))
     }
@@ -134,32 +166,11 @@ impl LoopDetector {
     )]
     fn new(
         config: Option<&Bound<'_, PyAny>>,
-        clock: Option<Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
         fields: Option<&Bound<'_, PyDict>>,
         py: Python<'_>,
     ) -> PyResult<Self> {
-        let settings = if config.is_none() && fields.is_none() {
-            default_settings(py)
-        } else {
-            let mut fields = Fields::new("LoopDetector", config, fields, py)?;
-            let config = LoopDetectorConfig::take_from(&mut fields)?.config;
-            let tools = ToolSettings::take_from(&mut fields, py)?;
-            let core = GuardSettings {
-                detection: Arc::new(DetectorSettings {
-                    config,
-                    tools: Tools::new(tools.tables, tools.policies, tools.annotations),
-                }),
-                texts: texts_from(&mut fields)?,
-                ..GuardSettings::default()
-            };
-            fields.finish()?;
-            Arc::new(Settings {
-                core: Arc::new(core),
-                verbose: false,
-                functions: tools.functions,
-                given: tools.given,
-            })
-        };
+        let settings = Self::settings_from(config, fields, py)?;
         let clock = Clock::new(clock);
         let detector = core::LoopDetector::new(Arc::clone(&settings.core.detection));
         Ok(Self {
@@ -265,6 +276,42 @@ impl LoopDetector {
         self.copy(py)
     }
 
+    /// Return the detector's state, with its configuration, as bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let configuration = self.settings.to_bytes(py)?;
+        let bytes = self.lock().to_bytes(configuration, self.start);
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Return the detector that `to_bytes` was called on, as it was then.
+    #[staticmethod]
+    #[pyo3(signature = (data, config=None, *, clock=None, **fields))]
+    fn from_bytes(
+        data: &Bound<'_, PyAny>,
+        config: Option<&Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
+        fields: Option<&Bound<'_, PyDict>>,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        let data = bytes_of(data)?;
+        let snapshot =
+            Snapshot::open(SnapshotKind::LoopDetector, &data).map_err(Error::Snapshot)?;
+        let settings = if config.is_none() && fields.is_none() {
+            settings_of(&snapshot, None)?
+        } else {
+            Self::settings_from(config, fields, py)?
+        };
+        let detection = Arc::clone(&settings.core.detection);
+        let (detector, start) =
+            core::LoopDetector::from_snapshot(&snapshot, detection).map_err(Error::Snapshot)?;
+        Ok(Self {
+            detector: Mutex::new(detector),
+            settings,
+            clock: Clock::new(clock),
+            start,
+        })
+    }
+
     fn __repr__(&self) -> String {
         let detector = self.lock();
         format!("<LoopDetector after {} calls>", detector.total_calls())
@@ -283,9 +330,9 @@ pub(super) fn one_call<'py>(
 ) -> PyResult<ReadCall<'py>> {
     match tool.cast::<PyString>() {
         Ok(name) => Ok(ReadCall::new(name.clone(), arguments, call_id)),
-        Err(_) if arguments.is_some() => Err(PyTypeError::new_err(
-            "the name of a tool is a str; a call as an object comes without arguments beside it",
-        )),
+        Err(_) if arguments.is_some() => {
+            Err(Error::wrong_type("the name of a tool", "a str", tool).into())
+        }
         Err(_) => ReadCall::from_object(tool),
     }
 }

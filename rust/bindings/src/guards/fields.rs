@@ -1,12 +1,13 @@
 //! Reads the fields of a configuration from Python values, and says what is wrong with them.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString};
 use turnwarden_guard::ConfigError;
 
+use crate::errors::Error;
+
 pub(super) fn config_error(error: &ConfigError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    Error::Configuration(error.to_string()).into()
 }
 
 /// Fields of one configuration, taken one by one; what is left over is unknown.
@@ -31,10 +32,8 @@ impl<'py> Fields<'py> {
                 None => mapping.clone(),
             };
             let Ok(mapping) = mapping.cast::<PyMapping>() else {
-                let name = mapping.get_type().name()?;
-                return Err(PyTypeError::new_err(format!(
-                    "{what} is made from keyword arguments, a mapping or another {what}, not {name}"
-                )));
+                let expected = "a mapping, or made from keyword arguments";
+                return Err(Error::wrong_type(what, expected, &mapping).into());
             };
             fields.update(mapping)?;
         }
@@ -98,10 +97,9 @@ impl<'py> Fields<'py> {
         };
         let known = self.known.join(", ");
         let what = self.what;
-        Err(PyValueError::new_err(format!(
-            "{what} has no field {}; it has {known}",
-            key.repr()?
-        )))
+        let key = key.repr()?;
+        let message = format!("{what} has no field {key}; it has {known}");
+        Err(Error::Configuration(message).into())
     }
 }
 

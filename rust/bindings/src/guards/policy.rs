@@ -1,6 +1,6 @@
 //! `ToolPolicy` and what else a guard is told about tools.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -9,6 +9,7 @@ use turnwarden_guard::{self as core, Annotations, KindTables, LoopKey, ToolKind}
 
 use super::enums;
 use super::fields::{Fields, config_error, names, wrong};
+use crate::errors::Error;
 
 /// What the user knows about a tool: see `turnwarden.guards`.
 #[pyclass(frozen, module = "turnwarden._core")]
@@ -173,6 +174,14 @@ fn loop_key_from(value: &Bound<'_, PyAny>) -> PyResult<(LoopKey, Option<Py<PyAny
     if value.is_callable() {
         return Ok((LoopKey::Function(0), Some(value.clone().unbind())));
     }
+    if value.extract::<&str>().is_ok_and(|text| text == FUNCTION) {
+        return Err(Error::Configuration(
+            "loop_key is a function, which no snapshot carries: give the configuration that the \
+             guard was made with as config="
+                .to_owned(),
+        )
+        .into());
+    }
     let fields = names("loop_key", value).map_err(|_| wrong("loop_key", value, allowed))?;
     Ok((LoopKey::Fields(fields), None))
 }
@@ -248,6 +257,72 @@ impl ToolSettings {
     }
 }
 
+/// What a guard was told about tools, as values that JSON can carry.
+pub(super) fn tools_as_dict<'py>(
+    tools: &core::Tools,
+    py: Python<'py>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let fields = PyDict::new(py);
+    let policies = PyDict::new(py);
+    for (pattern, policy) in &tools.policies {
+        let policy = ToolPolicy {
+            policy: policy.clone(),
+            function: None,
+        };
+        let plain = policy.to_dict(py)?;
+        if let LoopKey::Function(_) = policy.policy.loop_key {
+            plain.set_item("loop_key", FUNCTION)?;
+        }
+        policies.set_item(&**pattern, plain)?;
+    }
+    fields.set_item("policies", policies)?;
+    let annotated = PyList::empty(py);
+    for (name, hints) in &tools.annotations {
+        let annotations = PyDict::new(py);
+        annotations.set_item("readOnlyHint", hints.read_only)?;
+        annotations.set_item("destructiveHint", hints.destructive)?;
+        annotations.set_item("idempotentHint", hints.idempotent)?;
+        let tool = PyDict::new(py);
+        tool.set_item("name", &**name)?;
+        tool.set_item("annotations", annotations)?;
+        annotated.append(tool)?;
+    }
+    fields.set_item("tools", annotated)?;
+    let default = KindTables::default();
+    fields.set_item("verbs", changes(tools.tables.verbs(), default.verbs(), py)?)?;
+    fields.set_item(
+        "programs",
+        changes(tools.tables.programs(), default.programs(), py)?,
+    )?;
+    let shells: Vec<&str> = tools.tables.shell_tools().collect();
+    fields.set_item("shell_tools", shells)?;
+    Ok(fields)
+}
+
+/// Stands for a function of the user's, which no snapshot can carry.
+const FUNCTION: &str = "<function>";
+
+/// The entries of a table that are not those of the default one.
+fn changes<'a, 'py>(
+    table: impl Iterator<Item = (&'a str, ToolKind)>,
+    default: impl Iterator<Item = (&'a str, ToolKind)>,
+    py: Python<'py>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut entries: BTreeMap<&str, ToolKind> = table.collect();
+    let changed = PyDict::new(py);
+    for (word, kind) in default {
+        match entries.remove(word) {
+            None => changed.set_item(word, ToolKind::Unknown.as_str())?,
+            Some(now) if now != kind => changed.set_item(word, now.as_str())?,
+            Some(_) => {}
+        }
+    }
+    for (word, kind) in entries {
+        changed.set_item(word, kind.as_str())?;
+    }
+    Ok(changed)
+}
+
 fn items<'py>(
     field: &str,
     mapping: &Bound<'py, PyAny>,
@@ -297,8 +372,8 @@ pub(super) fn inside(py: Python<'_>, outer: &str, error: PyErr) -> PyErr {
     }
     let message = format!("{outer}.{}", error.value(py));
     if is_ours {
-        pyo3::exceptions::PyValueError::new_err(message)
+        Error::Configuration(message).into()
     } else {
-        PyTypeError::new_err(message)
+        error
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use turnwarden_guard::{self as core, Finding, GuardAction, IterationLevel, RecursionGuard, Texts};
@@ -249,9 +248,6 @@ impl GuardCheckResult {
             GuardAction::Continue | GuardAction::Warn => return Ok(true),
             GuardAction::Stop => return Ok(false),
             GuardAction::Block => {}
-        }
-        if call.is_none() {
-            return Err(PyTypeError::new_err("allows() takes a call, not None"));
         }
         let read = ReadCall::from_object(call)?;
         let signature = read.with(&self.settings, |_, call| {

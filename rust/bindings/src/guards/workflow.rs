@@ -8,14 +8,15 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString};
-use turnwarden_guard::{self as core, Spent, Verdict};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use turnwarden_guard::{self as core, Snapshot, SnapshotKind, Spent, Verdict};
 
 use super::call::{OwnedCalls, read_answer};
 use super::clock::Clock;
-use super::config::{Settings, WorkflowGuardConfig, repr};
+use super::config::{Settings, WorkflowGuardConfig, bytes_of, repr, settings_of};
 use super::detector::{one_call, records};
 use super::result::GuardCheckResult;
+use crate::errors::Error;
 
 /// How a run stands, as it was when asked for: see `turnwarden.guards`.
 #[pyclass(frozen, module = "turnwarden._core")]
@@ -69,7 +70,6 @@ pub(crate) struct WorkflowGuard {
     guard: Mutex<core::WorkflowGuard>,
     settings: Arc<Settings>,
     clock: Clock,
-    identity: u64,
 }
 
 impl WorkflowGuard {
@@ -83,11 +83,11 @@ impl WorkflowGuard {
             settings: Arc::clone(&self.settings),
         }
     }
+}
 
-    fn execution_id(&self, start: f64) -> String {
-        let milliseconds = (start * 1000.0).round();
-        format!("wf-{milliseconds:.0}-{:012x}", self.identity >> 16)
-    }
+fn execution_id(guard: &core::WorkflowGuard) -> String {
+    let milliseconds = (guard.start_time() * 1000.0).round();
+    format!("wf-{milliseconds:.0}-{:012x}", guard.identity() >> 16)
 }
 
 #[pymethods]
@@ -99,18 +99,18 @@ impl WorkflowGuard {
     )]
     fn new(
         config: Option<&Bound<'_, PyAny>>,
-        clock: Option<Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
         fields: Option<&Bound<'_, PyDict>>,
         py: Python<'_>,
     ) -> PyResult<Self> {
         let settings = WorkflowGuardConfig::from_value(config, fields, py)?.settings;
         let clock = Clock::new(clock);
-        let guard = core::WorkflowGuard::new(Arc::clone(&settings.core), clock.now(py)?);
+        let guard =
+            core::WorkflowGuard::new(Arc::clone(&settings.core), new_identity(py), clock.now(py)?);
         Ok(Self {
             guard: Mutex::new(guard),
             settings,
             clock,
-            identity: new_identity(py),
         })
     }
 
@@ -222,7 +222,7 @@ impl WorkflowGuard {
         let guard = self.lock();
         let calls = records(guard.detector(), guard.start_time());
         let context = GuardContext {
-            execution_id: self.execution_id(guard.start_time()),
+            execution_id: execution_id(&guard),
             current_iteration: guard.current_iteration(),
             call_history: PyList::empty(py).unbind(),
             total_calls: guard.detector().total_calls(),
@@ -264,12 +264,38 @@ impl WorkflowGuard {
             guard: Mutex::new(self.lock().clone()),
             settings: Arc::clone(&self.settings),
             clock: self.clock.clone_ref(py),
-            identity: self.identity,
         }
     }
 
     fn __copy__(&self, py: Python<'_>) -> Self {
         self.copy(py)
+    }
+
+    /// Return the guard's state, with its configuration, as bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let configuration = self.settings.to_bytes(py)?;
+        let bytes = self.lock().to_bytes(configuration);
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Return the guard that `to_bytes` was called on, as it was then.
+    #[staticmethod]
+    #[pyo3(signature = (data, config=None, *, clock=None))]
+    fn from_bytes(
+        data: &Bound<'_, PyAny>,
+        config: Option<&Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let data = bytes_of(data)?;
+        let snapshot =
+            Snapshot::open(SnapshotKind::WorkflowGuard, &data).map_err(Error::Snapshot)?;
+        let settings = settings_of(&snapshot, config)?;
+        let guard = core::WorkflowGuard::from_snapshot(&snapshot, Arc::clone(&settings.core));
+        Ok(Self {
+            guard: Mutex::new(guard.map_err(Error::Snapshot)?),
+            settings,
+            clock: Clock::new(clock),
+        })
     }
 
     fn __repr__(&self) -> String {

@@ -59,7 +59,7 @@ impl LoopDetector {
     /// The judged calls of the last `turns` turns, newest first.
     fn last_turns(&self, turns: u32) -> impl Iterator<Item = (u64, &CallRecord)> {
         self.history
-            .back_to((self.turn + 1).saturating_sub(turns).max(1))
+            .back_to(self.turn.saturating_add(1).saturating_sub(turns).max(1))
     }
 
     /// How often in a row the last turn may come again.
@@ -113,7 +113,7 @@ impl LoopDetector {
             .iter()
             .any(|(_, call)| call.signature != last.signature);
         let span_turns = newest.iter().any(|(_, call)| call.turn != last.turn);
-        let is_work = self.similar.current.cursors.steps() >= threshold - 1;
+        let is_work = self.similar.current.cursors.steps() >= threshold.saturating_sub(1);
         if !differ || !span_turns || is_work {
             return None;
         }
@@ -252,7 +252,7 @@ impl LoopDetector {
 
     /// Reads in a row that brought hardly a new line.
     fn stale_reads(&self) -> Option<Finding> {
-        let count = self.coverage.stale_reads();
+        let count = self.extras.as_ref()?.coverage.stale_reads;
         if count < self.settings.config.coverage_threshold {
             return None;
         }
