@@ -86,6 +86,7 @@ impl SimilarRun {
         // Pairs before the first one that waits are settled for good.
         let mut settled = 0;
         let mut waits = false;
+        let mut sketch_of_last = None;
         for (index, pair) in self.open.windows(2).enumerate() {
             let [(earlier, before), (number, after)] = pair else {
                 break;
@@ -95,21 +96,31 @@ impl SimilarRun {
                 waits = true;
                 self.settled = Some(Box::new(run.clone()));
             }
-            let is_similar = run.extend(before, after, likeness, threshold);
-            similar.push((*number, is_similar));
+            sketch_of_last = run.extend(before, after, likeness, threshold);
+            similar.push((*number, sketch_of_last.is_some()));
             if !waits {
                 settled = index + 1;
             }
         }
         self.current = run;
         self.open.drain(..settled);
+        // The next call will be compared with this one.
+        if let (Some((_, form)), Some(sketch)) = (self.open.last_mut(), sketch_of_last) {
+            *form = Form::Sketched(sketch);
+        }
         similar
     }
 }
 
 impl Run {
-    /// Takes up the next call; returns whether it is similar to the one before.
-    fn extend(&mut self, before: &Form, after: &Form, likeness: Likeness, threshold: f64) -> bool {
+    /// Takes up the next call; returns its sketch if it is similar to the one before.
+    fn extend(
+        &mut self,
+        before: &Form,
+        after: &Form,
+        likeness: Likeness,
+        threshold: f64,
+    ) -> Option<Sketch> {
         let sketches = match likeness {
             Likeness::Waits | Likeness::Ruled(false) => None,
             Likeness::Ruled(true) | Likeness::Open => before.sketch().zip(after.sketch()),
@@ -120,11 +131,11 @@ impl Run {
         let Some((before, after)) = pair else {
             self.length = 1;
             self.cursors.clear();
-            return false;
+            return None;
         };
         self.cursors.advance(&before, &after);
         self.length = self.length.max(1).saturating_add(1);
-        true
+        Some(after.into_owned())
     }
 }
 
