@@ -314,13 +314,14 @@ impl Rules<'_> {
                 None => json,
             },
             Arguments::Pairs(pairs) => self.typed_pairs(&name, &pairs, &mut misfit),
-            Arguments::Positional(values, pairs) => match self.named_values(&name, values, pairs) {
-                Some(pairs) => self.typed_pairs(&name, &pairs, &mut misfit),
-                None => {
+            Arguments::Positional(values, pairs) => {
+                if let Some(pairs) = self.named_values(&name, values, pairs) {
+                    self.typed_pairs(&name, &pairs, &mut misfit)
+                } else {
                     let kind = FaultKind::UnreadableArguments;
                     return Settled::Fault(fault(kind, span.start, Some(name)));
                 }
-            },
+            }
             Arguments::Text(text) => self.only_input(&name, &text),
         };
         if arguments.len() > self.limits.max_argument_bytes {

@@ -459,6 +459,7 @@ impl Machine {
     }
 
     /// Whether a finished object is workflow JSON.
+    #[allow(clippy::unused_self, reason = "reads as a question to the engine")]
     fn is_workflow(&self, candidate: &Candidate, complete: bool) -> bool {
         let reader = &candidate.reading;
         if reader.kind() != Some(Kind::Object) {
@@ -565,28 +566,25 @@ impl Machine {
         }
         self.out
             .repairs(candidate.reading.repairs().iter().copied());
-        match &mut self.pending {
-            Some(pending) => {
-                pending.span.end = end;
-                pending.drafts.extend(drafts);
-                self.done = end;
-            }
-            None => {
-                self.emit(input, candidate.start);
-                let joint = self.out.take_joint();
-                let span = Span {
-                    start: candidate.start,
-                    end,
-                };
-                self.pending = Some(Pending {
-                    span,
-                    joint,
-                    drafts,
-                    syntax,
-                    native: None,
-                });
-                self.done = end;
-            }
+        if let Some(pending) = &mut self.pending {
+            pending.span.end = end;
+            pending.drafts.extend(drafts);
+            self.done = end;
+        } else {
+            self.emit(input, candidate.start);
+            let joint = self.out.take_joint();
+            let span = Span {
+                start: candidate.start,
+                end,
+            };
+            self.pending = Some(Pending {
+                span,
+                joint,
+                drafts,
+                syntax,
+                native: None,
+            });
+            self.done = end;
         }
         Flow::Go
     }

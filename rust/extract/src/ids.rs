@@ -67,7 +67,7 @@ pub fn call_id() -> String {
         for _ in 0..LENGTH / 8 {
             // Eight letters from one word: scaling 64 bits down to 62^8 values keeps the bias
             // below 2^-16.
-            let mut value = u128::from(generator.next()) * 218_340_105_584_896 >> 64;
+            let mut value = (u128::from(generator.next()) * 218_340_105_584_896) >> 64;
             for _ in 0..8 {
                 let letter = LETTERS.get((value % 62) as usize).copied().unwrap_or(b'0');
                 id.push(char::from(letter));

@@ -58,7 +58,7 @@ pub(crate) enum State {
     Addressed(Box<Addressed>),
     /// Text that may turn out to be reasoning.
     Preface(Preface),
-    /// A ReAct action.
+    /// A `ReAct` action.
     Action(Box<Action>),
     /// A result that the model made up, from here on.
     Imagined(usize),
@@ -166,7 +166,7 @@ pub(crate) struct Machine {
     pub(crate) pending: Option<Pending>,
     /// Whether nothing visible has come yet, so that bare JSON may begin.
     pub(crate) fresh: bool,
-    /// Whether lines of a ReAct transcript have come.
+    /// Whether lines of a `ReAct` transcript have come.
     pub(crate) in_transcript: bool,
     /// Whether only white space has come since a block of reasoning.
     pub(crate) after_reasoning: bool,

@@ -264,11 +264,6 @@ impl Output {
         self.block = None;
     }
 
-    /// Whether a block of reasoning is open.
-    pub(crate) fn in_reasoning(&self) -> bool {
-        self.block.is_some()
-    }
-
     /// Takes the white space that waits after the text, for text that is inserted before it.
     pub(crate) fn take_joint(&mut self) -> (Joint, Vec<usize>) {
         (

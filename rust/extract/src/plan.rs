@@ -33,11 +33,11 @@ pub(crate) struct Roles {
     pub(crate) closes_calls: bool,
     /// Belongs to messages on channels.
     pub(crate) channel: Option<ChannelToken>,
-    /// Begins a line of a ReAct transcript.
+    /// Begins a line of a `ReAct` transcript.
     pub(crate) react: Option<ReactLabel>,
 }
 
-/// What begins a line of a ReAct transcript.
+/// What begins a line of a `ReAct` transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReactLabel {
     Thought,
@@ -191,7 +191,7 @@ impl Plan {
             let close = self.marker(wrapper.close);
             let open = self.marker(wrapper.open);
             self.role(open, |roles| {
-                roles.opens_wrapper = Some((close, wrapper.always))
+                roles.opens_wrapper = Some((close, wrapper.always));
             });
             self.role(close, |roles| roles.closes_wrapper = Some(wrapper.always));
         }

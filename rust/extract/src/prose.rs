@@ -301,16 +301,13 @@ impl Machine {
 
     /// Begins to read JSON at `at`, when it looks like an object or array that may be a payload.
     fn begin_json(&mut self, place: Place, at: usize, input: Input<'_>) -> Option<Flow> {
-        match Candidate::begin(self, place, at, input) {
-            Ok(candidate) => {
-                self.state = State::Candidate(Box::new(candidate?));
-                Some(Flow::Go)
-            }
-            Err(Wait) => {
-                self.emit_before(at, input);
-                self.scan = at;
-                Some(Flow::Wait)
-            }
+        if let Ok(candidate) = Candidate::begin(self, place, at, input) {
+            self.state = State::Candidate(Box::new(candidate?));
+            Some(Flow::Go)
+        } else {
+            self.emit_before(at, input);
+            self.scan = at;
+            Some(Flow::Wait)
         }
     }
 

@@ -382,7 +382,7 @@ impl Schema {
 fn resolve<'a>(root: Value<'a>, reference: Value<'_>) -> Option<Value<'a>> {
     let path = reference.text()?;
     let path = path.strip_prefix("#/")?;
-    path.split('/').try_fold(root, |value, key| value.get(key))
+    path.split('/').try_fold(root, super::view::Value::get)
 }
 
 /// Brings a compact JSON value to what `schema` declares.
@@ -574,16 +574,13 @@ pub(crate) fn push_text(json: &mut String, schema: Option<&Schema>, text: &str) 
     } else {
         from_text(schema, trimmed)
     };
-    match value {
-        Some(value) => {
-            let inner = typed(Some(schema), &value);
-            json.push_str(&inner.json);
-            inner.misfit.is_none()
-        }
-        None => {
-            push_string(json, text);
-            schema.allows(Types::STRING)
-        }
+    if let Some(value) = value {
+        let inner = typed(Some(schema), &value);
+        json.push_str(&inner.json);
+        inner.misfit.is_none()
+    } else {
+        push_string(json, text);
+        schema.allows(Types::STRING)
     }
 }
 

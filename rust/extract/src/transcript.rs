@@ -1,4 +1,4 @@
-//! What is no markup around calls but a way of telling a whole turn: messages on channels, ReAct
+//! What is no markup around calls but a way of telling a whole turn: messages on channels, `ReAct`
 //! lines, and reasoning that an opening phrase announces.
 
 use turnwarden_cleanup::{ChannelToken, Message, PREFACES, message_of};
@@ -34,6 +34,7 @@ pub(crate) struct Addressed {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "it is boxed with its message")]
 enum AddressedBody {
     /// What it is depends on the first character from here on.
     Unknown(usize),
@@ -59,7 +60,7 @@ enum PrefaceKind {
     Phrase(&'static str),
 }
 
-/// A ReAct action.
+/// A `ReAct` action.
 #[derive(Debug)]
 pub(crate) struct Action {
     /// Where its label stands, and one past it.
@@ -89,6 +90,7 @@ pub(crate) enum Opens {
 
 impl Machine {
     /// Whether a header without its first token begins at `at`.
+    #[allow(clippy::unused_self, reason = "reads as a question to the engine")]
     pub(crate) fn opens_header(&self, at: usize, input: Input<'_>) -> Opens {
         let rest = input.rest(at);
         let window = rest.get(..rest.floor_char_boundary(32)).unwrap_or(rest);
@@ -313,6 +315,7 @@ impl Machine {
     }
 
     /// Whether a phrase that announces reasoning stands at `at`, where the reply begins.
+    #[allow(clippy::unused_self, reason = "reads as a question to the engine")]
     pub(crate) fn preface_at(&self, at: usize, input: Input<'_>) -> Option<Result<Preface, ()>> {
         let rest = input.rest(at);
         for (open, follows) in PREFACES {
@@ -407,7 +410,7 @@ impl Machine {
         }
     }
 
-    /// A line of a ReAct transcript begins.
+    /// A line of a `ReAct` transcript begins.
     pub(crate) fn react_label(&mut self, label: ReactLabel, hit: Hit, input: Input<'_>) -> Flow {
         let first = self.fresh && input.slice(self.done, hit.start).trim().is_empty();
         match label {

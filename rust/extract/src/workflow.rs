@@ -252,10 +252,10 @@ impl Machine {
     /// Workflow JSON that can't be read on.
     pub(crate) fn tell_workflow_fault(
         &mut self,
-        progress: Progress,
+        _progress: Progress,
         reader: &Reading,
         error: Error,
-        input: Input<'_>,
+        _input: Input<'_>,
     ) {
         self.out.repairs(reader.repairs().iter().copied());
         self.out.fault(fault(fault_of(error), error.offset, None));

@@ -13,6 +13,7 @@ fn bare() -> Syntax {
     Syntax::whole(Body::Json(JsonCalls::unmarked()))
 }
 
+#[allow(clippy::too_many_lines, reason = "a list of declarations")]
 pub(super) fn all() -> Vec<Format> {
     let cohere = JsonCalls {
         name: owned(&["tool_name", "name"]),

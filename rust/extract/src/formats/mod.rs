@@ -147,7 +147,7 @@ pub struct ChannelCalls {
     pub prefix: String,
 }
 
-/// The labels of a ReAct transcript; each stands at the beginning of a line.
+/// The labels of a `ReAct` transcript; each stands at the beginning of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReactCalls {
     /// Before reasoning.

@@ -1,4 +1,4 @@
-//! Formats that are no markup around calls: channels, ReAct, native messages.
+//! Formats that are no markup around calls: channels, `ReAct`, native messages.
 
 use super::{Body, ChannelCalls, Format, JsonCalls, Place, ReactCalls, Syntax, owned};
 

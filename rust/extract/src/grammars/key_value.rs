@@ -206,7 +206,10 @@ impl KeyValueItem {
         let open = context.entry.inner.value_open;
         match context.find(input, from, |id| Some(id) == close || Some(id) == open) {
             Look::Hit(hit) => {
-                self.key = input.slice(self.at, hit.start).trim().to_owned();
+                input
+                    .slice(self.at, hit.start)
+                    .trim()
+                    .clone_into(&mut self.key);
                 self.at = if Some(hit.id) == close {
                     hit.end
                 } else {

@@ -271,6 +271,10 @@ impl Reader<'_> {
     }
 
     /// A string, and those that follow it without anything between.
+    #[allow(
+        clippy::unnecessary_wraps,
+        reason = "alike to the readers of other literals"
+    )]
     fn strings(&mut self, mut prefix: usize, mut quote: char) -> Result<(), Failure> {
         let mut text = String::new();
         loop {

@@ -465,31 +465,28 @@ fn opening(tag: &Tag, input: Input<'_>, from: usize) -> Parsed<Opening> {
         return if whole { Parsed::No } else { Parsed::Wait };
     };
     let end = from + length + tag.end.len();
-    match (&tag.name, attributes) {
-        (NameAt::Attribute { names, element }, Some(attributes)) => {
-            let known = attributes.iter().find(|(name, _)| names.contains(name));
-            let name = known.map(|(_, value)| value.clone());
-            if name.is_none() && element.is_none() {
-                return Parsed::No;
-            }
-            Parsed::Yes(Opening {
-                name,
-                attributes,
-                end,
-            })
+    if let (NameAt::Attribute { names, element }, Some(attributes)) = (&tag.name, attributes) {
+        let known = attributes.iter().find(|(name, _)| names.contains(name));
+        let name = known.map(|(_, value)| value.clone());
+        if name.is_none() && element.is_none() {
+            return Parsed::No;
         }
-        _ => {
-            let name = window.get(..length).unwrap_or_default().trim();
-            let name = name.trim_matches(['"', '\'']);
-            if name.is_empty() || name.contains(['<', '\n']) {
-                return Parsed::No;
-            }
-            Parsed::Yes(Opening {
-                name: Some(name.to_owned()),
-                attributes: Vec::new(),
-                end,
-            })
+        Parsed::Yes(Opening {
+            name,
+            attributes,
+            end,
+        })
+    } else {
+        let name = window.get(..length).unwrap_or_default().trim();
+        let name = name.trim_matches(['"', '\'']);
+        if name.is_empty() || name.contains(['<', '\n']) {
+            return Parsed::No;
         }
+        Parsed::Yes(Opening {
+            name: Some(name.to_owned()),
+            attributes: Vec::new(),
+            end,
+        })
     }
 }
 
@@ -528,20 +525,17 @@ fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, Option<usize>) {
         let value = value.trim_start();
         let begun = text.len() - value.len();
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let (value, length) = match quote {
-            Some(quote) => {
-                let inner = value.get(1..).unwrap_or_default();
-                let Some(close) = inner.find(quote) else {
-                    return (attributes, None);
-                };
-                (inner.get(..close).unwrap_or_default(), close + 2)
-            }
-            None => {
-                let stop = value.find(end).unwrap_or(value.len());
-                let bare = value.get(..stop).unwrap_or_default();
-                let bare = bare.split(char::is_whitespace).next().unwrap_or_default();
-                (bare, bare.len())
-            }
+        let (value, length) = if let Some(quote) = quote {
+            let inner = value.get(1..).unwrap_or_default();
+            let Some(close) = inner.find(quote) else {
+                return (attributes, None);
+            };
+            (inner.get(..close).unwrap_or_default(), close + 2)
+        } else {
+            let stop = value.find(end).unwrap_or(value.len());
+            let bare = value.get(..stop).unwrap_or_default();
+            let bare = bare.split(char::is_whitespace).next().unwrap_or_default();
+            (bare, bare.len())
         };
         attributes.push((name.to_owned(), value.to_owned()));
         at = begun + length;

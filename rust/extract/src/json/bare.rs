@@ -462,8 +462,8 @@ impl Reader {
                 '\r' => self.out.push_str("\\r"),
                 '\t' => self.out.push_str("\\t"),
                 '\0'..' ' => {
-                    self.out
-                        .push_str(&format!("\\u{:04x}", u32::from(character)));
+                    let code = format!("\\u{:04x}", u32::from(character));
+                    self.out.push_str(&code);
                 }
                 _ => self.out.push(character),
             }

@@ -61,6 +61,10 @@ pub(super) enum Verdict {
     Data,
 }
 
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "None is the answer of what calls it"
+)]
 fn verdict(close: bool) -> Option<Verdict> {
     Some(if close { Verdict::Close } else { Verdict::Data })
 }
@@ -350,6 +354,10 @@ pub(super) enum Mismatch {
 /// Decides by what follows the closer. `outer` is the container left when everything up to the
 /// matching opener is closed (None: the value is over, the outer None: there is no such opener),
 /// `parent` the one left when only the innermost is, `inner` the innermost.
+#[allow(
+    clippy::option_option,
+    reason = "no outer container, or one without a shape"
+)]
 pub(super) fn mismatch(
     ahead: &mut Ahead,
     input: Input<'_>,

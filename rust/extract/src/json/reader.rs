@@ -495,6 +495,7 @@ impl Reader {
 
     /// Scratch.
     #[doc(hidden)]
+    #[must_use]
     pub fn state_name(&self) -> String {
         format!("{:?} cut {} at {}", self.state, self.cut, self.at)
     }

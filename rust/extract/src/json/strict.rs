@@ -378,9 +378,7 @@ impl Fast<'_> {
     }
 
     fn close(&mut self, at: usize) -> Option<State> {
-        let Some(frame) = self.reader.frames.last().filter(|frame| !frame.doubled) else {
-            return None;
-        };
+        let frame = self.reader.frames.last().filter(|frame| !frame.doubled)?;
         self.reader.last_kind = match frame.shape {
             Shape::Object => Kind::Object,
             _ => Kind::Array,

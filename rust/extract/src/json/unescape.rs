@@ -64,15 +64,12 @@ fn decode_unicode(rest: &str, text: &mut String) -> usize {
         .filter(|next| next.starts_with("\\u"))
         .map_or(0, unit);
     let pair = char::decode_utf16([first, second]).next();
-    match (first, pair) {
-        (0xd800..0xdc00, Some(Ok(character))) => {
-            text.push(character);
-            12
-        }
-        _ => {
-            text.push(char::from_u32(u32::from(first)).unwrap_or(char::REPLACEMENT_CHARACTER));
-            6
-        }
+    if let (0xd800..0xdc00, Some(Ok(character))) = (first, pair) {
+        text.push(character);
+        12
+    } else {
+        text.push(char::from_u32(u32::from(first)).unwrap_or(char::REPLACEMENT_CHARACTER));
+        6
     }
 }
 
