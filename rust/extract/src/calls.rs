@@ -89,11 +89,11 @@ pub(crate) fn parts<'a>(
         }
         only = (index == 0).then_some((key, member));
     }
-    if keys.name_is_key {
-        if let (None, Some((key, member))) = (parts.name, only) {
-            parts.key_as_name = Some(key);
-            parts.arguments = Some((0, key, member));
-        }
+    if keys.name_is_key
+        && let (None, Some((key, member))) = (parts.name, only)
+    {
+        parts.key_as_name = Some(key);
+        parts.arguments = Some((0, key, member));
     }
     if let (None, Some(inner)) = (parts.name, inner) {
         for (key, member) in inner.members() {
@@ -119,10 +119,10 @@ impl<'a> Parts<'a> {
             if self.arguments.is_none_or(|(best, ..)| rank <= best) {
                 self.arguments = Some((rank, key, member));
             }
-        } else if let Some(rank) = rank(&keys.id, key) {
-            if self.id.is_none_or(|(best, _)| rank <= best) {
-                self.id = Some((rank, member));
-            }
+        } else if let Some(rank) = rank(&keys.id, key)
+            && self.id.is_none_or(|(best, _)| rank <= best)
+        {
+            self.id = Some((rank, member));
         }
     }
 

@@ -621,10 +621,10 @@ impl Machine {
             self.let_go = Some((candidate.saved, candidate.start));
         }
         self.fresh = false;
-        if let Some(fence) = &self.fence {
-            if fence.fate == FenceFate::Open {
-                self.settle_as_text(input);
-            }
+        if let Some(fence) = &self.fence
+            && fence.fate == FenceFate::Open
+        {
+            self.settle_as_text(input);
         }
         self.scan = candidate.start + 1;
         Flow::Go

@@ -152,10 +152,11 @@ impl Machine {
             return Some(Flow::Wait);
         }
         if !opens_json(input.rest(at)) {
-            if self.pending.is_none() && !in_fence {
-                if let Some(flow) = self.opens_transcript(at, input) {
-                    return Some(flow);
-                }
+            if self.pending.is_none()
+                && !in_fence
+                && let Some(flow) = self.opens_transcript(at, input)
+            {
+                return Some(flow);
             }
             return self.visible(at, input);
         }

@@ -310,10 +310,10 @@ fn every_row_of_workflow_json_is_read() {
         let reply = parser.parse(row["input"].as_str().unwrap());
         let mut problems = Vec::new();
         let found = calls(&reply.tool_calls);
-        if let Some(expected) = expect.get("calls").filter(|calls| calls.is_array()) {
-            if !same_calls(&found, &expected_calls(expected)) {
-                problems.push(format!("calls {found:?} faults {:?}", reply.faults));
-            }
+        if let Some(expected) = expect.get("calls").filter(|calls| calls.is_array())
+            && !same_calls(&found, &expected_calls(expected))
+        {
+            problems.push(format!("calls {found:?} faults {:?}", reply.faults));
         }
         if let Some(expected) = expect.get("workflow") {
             let found = reply
@@ -333,10 +333,10 @@ fn every_row_of_workflow_json_is_read() {
                 problems.push(format!("text {text:?}"));
             }
         }
-        if let Some(expected) = expect.get("success").and_then(Value::as_bool) {
-            if (reply.workflow.is_some() || !reply.tool_calls.is_empty()) != expected {
-                problems.push("success".to_owned());
-            }
+        if let Some(expected) = expect.get("success").and_then(Value::as_bool)
+            && (reply.workflow.is_some() || !reply.tool_calls.is_empty()) != expected
+        {
+            problems.push("success".to_owned());
         }
         if problems.is_empty() {
             problems.extend(differs(&parser, row["input"].as_str().unwrap()));

@@ -182,7 +182,7 @@ fn is_long_run(text: &[u8]) -> bool {
 /// The first piece of a run too long for a word of a language: about five bytes, cut where its
 /// content says so.
 fn cut_length(text: &[u8]) -> usize {
-    let is_cut = |pair: &[u8]| hash(5, pair) % 4 == 0;
+    let is_cut = |pair: &[u8]| hash(5, pair).is_multiple_of(4);
     let cut = text.windows(2).take(LONGEST - 1).position(is_cut);
     cut.map_or(LONGEST, |at| at + 2)
 }
@@ -200,7 +200,7 @@ fn foreign_length(text: &[u8]) -> usize {
         let more = more.take_while(|&&byte| is_continuation(byte)).count();
         let character = rest.get(..=more).unwrap_or(rest);
         length += character.len();
-        if hash(4, character) % 2 == 0 {
+        if hash(4, character).is_multiple_of(2) {
             break;
         }
     }

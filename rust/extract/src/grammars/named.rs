@@ -332,13 +332,13 @@ impl Header {
 
     fn named(&mut self, text: &str, calls: &NamedCalls) -> String {
         let mut name = text;
-        if calls.indexed {
-            if let Some((before, index)) = text.rsplit_once(':') {
-                if !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()) {
-                    name = before;
-                    self.id = Some(text.to_owned());
-                }
-            }
+        if calls.indexed
+            && let Some((before, index)) = text.rsplit_once(':')
+            && !index.is_empty()
+            && index.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            name = before;
+            self.id = Some(text.to_owned());
         }
         name.strip_prefix(calls.prefix.as_str())
             .unwrap_or(name)

@@ -261,11 +261,11 @@ impl Reader<'_> {
         if let Some((prefix, quote)) = string_prefix(self.rest()) {
             return self.strings(prefix, quote);
         }
-        if next.is_ascii_digit() || matches!(next, '-' | '+' | '.') {
-            if let Some(length) = self.number()? {
-                self.at += length;
-                return Ok(());
-            }
+        if (next.is_ascii_digit() || matches!(next, '-' | '+' | '.'))
+            && let Some(length) = self.number()?
+        {
+            self.at += length;
+            return Ok(());
         }
         self.word()
     }
@@ -511,12 +511,13 @@ fn escape(text: &str, out: &mut String) -> usize {
         return 2;
     };
     let low = || hex(text.get(6..12)?.strip_prefix("\\u"));
-    if digits == 4 && (0xd800..0xdc00).contains(&value) {
-        if let Some(low) = low().filter(|low| (0xdc00..0xe000).contains(low)) {
-            let joined = 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00);
-            out.push(char::from_u32(joined).unwrap_or(char::REPLACEMENT_CHARACTER));
-            return 12;
-        }
+    if digits == 4
+        && (0xd800..0xdc00).contains(&value)
+        && let Some(low) = low().filter(|low| (0xdc00..0xe000).contains(low))
+    {
+        let joined = 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00);
+        out.push(char::from_u32(joined).unwrap_or(char::REPLACEMENT_CHARACTER));
+        return 12;
     }
     out.push(char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER));
     2 + digits

@@ -48,7 +48,7 @@ pub(super) struct Context {
 
 impl Context {
     fn pairs_up(self) -> bool {
-        self.quotes % 2 == 0
+        self.quotes.is_multiple_of(2)
     }
 }
 
@@ -365,10 +365,10 @@ pub(super) fn mismatch(
     parent: Option<Shape>,
     inner: Shape,
 ) -> Option<Mismatch> {
-    if let Some(outer) = outer {
-        if fits(ahead, input, outer)? {
-            return Some(Mismatch::Missing);
-        }
+    if let Some(outer) = outer
+        && fits(ahead, input, outer)?
+    {
+        return Some(Mismatch::Missing);
     }
     if fits(ahead, input, parent)? && (parent.is_some() || outer.is_none()) {
         return Some(Mismatch::Wrong);

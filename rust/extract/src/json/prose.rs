@@ -428,10 +428,10 @@ impl Reader {
         let end = input.text.len();
         let none = self.document.values == 0;
         if none && self.document.reasoning.is_none() {
-            if let Some(start) = self.document.scalar_start.take() {
-                if let Some(flow) = self.scalar_document(start, input) {
-                    return flow;
-                }
+            if let Some(start) = self.document.scalar_start.take()
+                && let Some(flow) = self.scalar_document(start, input)
+            {
+                return flow;
             }
             if let Some(weak) = self.document.weak.take() {
                 self.document.accept_weak = true;

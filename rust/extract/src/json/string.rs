@@ -209,10 +209,10 @@ impl Reader {
                 }
                 _ => scan::foreign_string_end(bytes, self.at, true),
             };
-            if let Some(limit) = self.text.limit {
-                if stop >= limit.at() {
-                    return self.end_at_limit(limit, input);
-                }
+            if let Some(limit) = self.text.limit
+                && stop >= limit.at()
+            {
+                return self.end_at_limit(limit, input);
             }
             let Some(&byte) = bytes.get(stop) else {
                 stop = bytes.len();
@@ -375,23 +375,23 @@ impl Reader {
         if let Some(closer) = self.closer_before(self.at, input) {
             return self.reread(Limit::Cut(closer));
         }
-        if self.text.quotes == 0 {
-            if let Some(end) = self.separator_before(input) {
-                let opens = match self.text.role {
-                    Role::Value => decide::opens_key(&mut self.ahead, input),
-                    Role::Item => decide::opens_item(&mut self.ahead, input),
-                    Role::Key => self.key_ran_on(input),
-                    Role::Root => Some(false),
-                };
-                match opens {
-                    None => return Flow::More,
-                    Some(true) if self.text.role == Role::Key => {
-                        let colon = self.colon_in_key(input).unwrap_or(end);
-                        return self.reread(Limit::Cut(colon));
-                    }
-                    Some(true) => return self.reread(Limit::Cut(end)),
-                    Some(false) => {}
+        if self.text.quotes == 0
+            && let Some(end) = self.separator_before(input)
+        {
+            let opens = match self.text.role {
+                Role::Value => decide::opens_key(&mut self.ahead, input),
+                Role::Item => decide::opens_item(&mut self.ahead, input),
+                Role::Key => self.key_ran_on(input),
+                Role::Root => Some(false),
+            };
+            match opens {
+                None => return Flow::More,
+                Some(true) if self.text.role == Role::Key => {
+                    let colon = self.colon_in_key(input).unwrap_or(end);
+                    return self.reread(Limit::Cut(colon));
                 }
+                Some(true) => return self.reread(Limit::Cut(end)),
+                Some(false) => {}
             }
         }
         self.state = State::Text;

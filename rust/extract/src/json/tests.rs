@@ -112,7 +112,7 @@ fn check_pieces(input: &str, healed: &Result<Healed, Error>) {
                 random ^= random << 13;
                 random ^= random >> 7;
                 random ^= random << 17;
-                round == 0 || random % 5 == 0
+                round == 0 || random.is_multiple_of(5)
             })
             .collect();
         let (status, reader) = read_pieces(input, &document(), &cuts);

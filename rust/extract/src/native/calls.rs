@@ -284,10 +284,10 @@ impl Call {
         value: super::piece::PartialValue<'_>,
         limits: WriteLimits,
     ) -> Result<(), Misplaced> {
-        if let Source::Json(so_far) = &self.source {
-            if is_blank(so_far) {
-                self.source = Source::Values(PartialValues::new(limits.depth));
-            }
+        if let Source::Json(so_far) = &self.source
+            && is_blank(so_far)
+        {
+            self.source = Source::Values(PartialValues::new(limits.depth));
         }
         let Source::Values(values) = &mut self.source else {
             return Err(Misplaced::Conflict);
@@ -459,10 +459,11 @@ impl Table {
             let known = self.by_index.get(&index).copied();
             return known.or_else(|| self.stray(delta));
         }
-        if delta.id.is_none() && delta.name.is_none() {
-            if let Some(position) = delta.position.filter(|&place| place < self.calls.len()) {
-                return Some(position);
-            }
+        if delta.id.is_none()
+            && delta.name.is_none()
+            && let Some(position) = delta.position.filter(|&place| place < self.calls.len())
+        {
+            return Some(position);
         }
         self.last
     }
@@ -545,10 +546,10 @@ impl Table {
                 self.by_index.insert(index, place);
             }
         }
-        if let Some(id) = delta.id {
-            if self.by_id.get(id) != Some(&place) {
-                self.by_id.insert(id.to_owned(), place);
-            }
+        if let Some(id) = delta.id
+            && self.by_id.get(id) != Some(&place)
+        {
+            self.by_id.insert(id.to_owned(), place);
         }
     }
 

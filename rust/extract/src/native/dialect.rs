@@ -425,10 +425,10 @@ impl Reader {
             }
             _ => {}
         }
-        if let Some(name) = value.string(Key::Type) {
-            if self.event(&name, value, sink) {
-                return Ok(());
-            }
+        if let Some(name) = value.string(Key::Type)
+            && self.event(&name, value, sink)
+        {
+            return Ok(());
         }
         let shape = Shape::of(value).ok_or(NotAMessage)?;
         self.read(shape, value, Form::Delta, sink);

@@ -745,10 +745,11 @@ fn spoil(value: &mut Value, odd: &[Value], next: &mut impl FnMut(usize) -> usize
         _ => Vec::new(),
     };
     let count = children.len();
-    if count > 0 && next(4) > 0 {
-        if let Some(child) = children.into_iter().nth(next(count)) {
-            return spoil(child, odd, next);
-        }
+    if count > 0
+        && next(4) > 0
+        && let Some(child) = children.into_iter().nth(next(count))
+    {
+        return spoil(child, odd, next);
     }
     *value = odd[next(odd.len())].clone();
 }

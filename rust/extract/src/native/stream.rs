@@ -453,11 +453,11 @@ impl Builder {
     fn announce(&mut self, place: usize) {
         let mut entry = Entry::default();
         let call = self.table.calls().get(place);
-        if let Some(id) = call.and_then(|call| call.id.clone()) {
-            if !self.by_id.contains_key(&id) {
-                self.by_id.insert(id.clone(), place);
-                entry.given_id = Some(id);
-            }
+        if let Some(id) = call.and_then(|call| call.id.clone())
+            && !self.by_id.contains_key(&id)
+        {
+            self.by_id.insert(id.clone(), place);
+            entry.given_id = Some(id);
         }
         if let Some(name) = call.and_then(|call| call.name.clone()) {
             let id = entry.given_id.clone();
