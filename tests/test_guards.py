@@ -764,3 +764,24 @@ def test_every_public_name_is_at_hand() -> None:
     for name in turnwarden.guards.__all__:
         assert hasattr(turnwarden, name), name
     assert issubclass(turnwarden.SnapshotError, TurnwardenError)
+
+
+def test_sessions_are_apart_and_the_least_used_is_forgotten() -> None:
+    now = [0.0]
+    guards = turnwarden.SessionGuards(max_sessions=160, ttl=60, clock=lambda: now[0])
+    for _ in range(3):
+        guards.record("a", [("search", {"q": "tea"})])
+        verdict = guards.record_results("a", ["same old text"])
+        assert guards.check("b").action is CONTINUE
+    assert verdict.action is WARN
+    assert guards.record("a", [("search", {"q": "tea"})]).action is BLOCK
+    assert len(guards) == 1
+    for number in range(1000):
+        guards.record(f"other {number}", [("a", {})])
+    assert len(guards) <= 160
+    now[0] = 100.0
+    assert guards.check("a").action is CONTINUE
+    assert guards.forget("other 999")
+    assert not guards.forget("other 999")
+    with pytest.raises(ConfigurationError, match="max_sessions is 0"):
+        turnwarden.SessionGuards(max_sessions=0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from turnwarden import GuardAction, WorkflowGuard
+from turnwarden import GuardAction, TextLoopDetector, WorkflowGuard
 
 ROWS = [
     json.loads(line)
@@ -67,3 +67,12 @@ def test_a_loop_that_goes_on_is_stopped() -> None:
         actions.append(guard.record_tool_call(call["tool"], call["args"]).action)
         guard.record_tool_result(error=call["error"])
     assert actions[3:5] == [GuardAction.BLOCK, GuardAction.STOP]
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.get("text_chunks")], ids=lambda row: row["id"]
+)
+def test_text_that_repeats_itself_is_found(row: dict[str, Any]) -> None:
+    detector = TextLoopDetector()
+    found = [detector.feed(chunk) for chunk in row["text_chunks"]]
+    assert any(found) == row["expect"]["loop"], row["why"]

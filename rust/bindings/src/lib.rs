@@ -22,7 +22,8 @@ mod _core {
     use super::guards::{
         Budget, CallRecord, Escalation, GuardCheckResult, GuardContext, LoopDetectionResult,
         LoopDetector, LoopDetectorConfig, RecursionCheckResult, RecursionGuard,
-        RecursionGuardConfig, ToolPolicy, WorkflowGuard, WorkflowGuardConfig,
+        RecursionGuardConfig, SessionGuards, TextLoopDetector, ToolPolicy, WorkflowGuard,
+        WorkflowGuardConfig,
     };
     #[pymodule_export]
     use super::native::functions::parse_message;

@@ -10,9 +10,9 @@ use crate::kind::ToolKind;
 use crate::tool::Tool;
 
 /// Calls of one turn that are followed one by one; of more only their signatures count.
-pub(crate) const MOST_CALLS_OF_A_TURN: u32 = 256;
+pub(crate) const MOST_CALLS_OF_A_TURN: u32 = 64;
 /// Calls that are kept at most for the rules, whatever their turns.
-const MOST_CALLS: usize = 4096;
+const MOST_CALLS: usize = 1024;
 
 /// One recorded call.
 #[derive(Clone, Debug, PartialEq, Eq)]

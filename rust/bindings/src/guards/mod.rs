@@ -13,6 +13,8 @@ mod fields;
 mod policy;
 mod recursion;
 mod result;
+mod sessions;
+mod text_loop;
 mod workflow;
 
 pub(crate) use config::{
@@ -22,4 +24,6 @@ pub(crate) use detector::{CallRecord, LoopDetector};
 pub(crate) use policy::ToolPolicy;
 pub(crate) use recursion::RecursionGuard;
 pub(crate) use result::{GuardCheckResult, LoopDetectionResult, RecursionCheckResult};
+pub(crate) use sessions::SessionGuards;
+pub(crate) use text_loop::TextLoopDetector;
 pub(crate) use workflow::{GuardContext, WorkflowGuard};
