@@ -28,22 +28,53 @@ pub fn unescape(literal: &str) -> Cow<'_, str> {
 }
 
 /// Appends the decoded body of a literal; `body` may begin anywhere outside an escape.
-pub(super) fn decode(mut body: &str, text: &mut String) {
-    while let Some(at) = memchr::memchr(b'\\', body.as_bytes()) {
-        let (plain, rest) = body.split_at(at);
-        text.push_str(plain);
-        let length = match rest.as_bytes().get(1) {
-            Some(b'u') => decode_unicode(rest, text),
+///
+/// An escaped quote, backslash or slash stands for itself, so the run of plain text after such an
+/// escape begins with it: code in a string is copied once an escape, not twice.
+pub(super) fn decode(body: &str, text: &mut String) {
+    let bytes = body.as_bytes();
+    let (mut run, mut from) = (0, 0);
+    while let Some(at) = next_backslash(bytes, from) {
+        text.push_str(body.get(run..at).unwrap_or_default());
+        (run, from) = match bytes.get(at + 1) {
+            Some(b'"' | b'\\' | b'/') => (at + 1, at + 2),
+            Some(b'u') => {
+                let rest = body.get(at..).unwrap_or_default();
+                let end = at + decode_unicode(rest, text);
+                (end, end)
+            }
             Some(&escape) => {
                 text.push(simple(escape));
                 // Only ASCII follows a backslash in valid JSON.
-                2
+                (at + 2, at + 2)
             }
-            None => 1,
+            None => (at + 1, at + 1),
         };
-        body = rest.get(length..).unwrap_or_default();
     }
-    text.push_str(body);
+    text.push_str(body.get(run..).unwrap_or_default());
+}
+
+/// The first backslash at or after `from`.
+///
+/// In text with escapes the next one is seldom far: a few words are looked at here before memchr,
+/// whose start costs more than they do.
+fn next_backslash(bytes: &[u8], from: usize) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let mut at = from;
+    for _ in 0..6 {
+        let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) else {
+            break;
+        };
+        let word = u64::from_le_bytes(*word) ^ (ONES * u64::from(b'\\'));
+        let found = word.wrapping_sub(ONES) & !word & HIGHS;
+        if found != 0 {
+            return Some(at + (found.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..)?;
+    memchr::memchr(b'\\', rest).map(|found| at + found)
 }
 
 fn simple(escape: u8) -> char {
@@ -78,4 +109,25 @@ fn unit(escape: &str) -> u16 {
         .get(2..6)
         .and_then(|digits| u16::from_str_radix(digits, 16).ok())
         .unwrap_or(0xfffd)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::unescape;
+
+    proptest! {
+        #[test]
+        fn literals_are_read_as_another_reader_reads_them(
+            text in r#"([a-z]{0,40}|["\\/]{0,3}|[\n\t\x08\x0c\x01]|\PC){0,12}"#,
+            escape_slashes: bool,
+        ) {
+            let mut literal = serde_json::to_string(&text).unwrap();
+            if escape_slashes {
+                literal = literal.replace('/', "\\/");
+            }
+            prop_assert_eq!(unescape(&literal), text);
+        }
+    }
 }
