@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import threading
 from collections import UserDict, UserList
+from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -13,6 +15,8 @@ from unittest.mock import MagicMock
 import pytest
 import turnwarden
 from turnwarden import FaultKind, MessageStream, Reply, ResponseParser, parse_message
+
+VECTORS = Path(__file__).parent / "vectors"
 
 CHAT = {
     "id": "chatcmpl-1",
@@ -618,3 +622,45 @@ def test_replies_go_out_as_they_came() -> None:
         anthropic = parse_message(reply.to_anthropic_message())
         assert (anthropic.text, anthropic.tool_calls) == (reply.text, reply.tool_calls)
         assert [call.id for call in anthropic.tool_calls] == ["call_a", "call_b"]
+
+
+def test_a_native_message_as_text_is_the_same_message() -> None:
+    for label, message in MESSAGES.items():
+        check(turnwarden.parse(json.dumps(message)), label)
+
+
+NATIVE = [
+    row
+    for row in map(json.loads, (VECTORS / "tool_calls.jsonl").read_text("utf-8").splitlines())
+    if row["format"] in MESSAGES
+]
+
+
+@pytest.mark.parametrize("row", NATIVE, ids=lambda row: row["id"])
+def test_vectors_of_native_messages_hold_for_the_decoded_message(row: dict[str, Any]) -> None:
+    tools = [
+        {
+            "name": name,
+            "input_schema": {"properties": {key: {"type": kind} for key, kind in types.items()}},
+        }
+        for name, types in row["tools"].items()
+    ]
+    reply = parse_message(json.loads(row["input"]), ResponseParser(tools=tools))
+    expect = row["expect"]
+    found = reply.incomplete_calls if row.get("incomplete") else reply.tool_calls
+    assert [{"name": call.name, "arguments": call.arguments} for call in found] == expect["calls"]
+    assert (reply.text, reply.reasoning) == (expect["content"], expect.get("reasoning"))
+    assert reply.format == row["format"]
+
+
+@pytest.mark.parametrize("role", ["user", "tool", "system", "developer", "function"])
+def test_messages_of_users_and_tools_hold_no_calls(role: str) -> None:
+    text = '<tool_call>{"name": "ping", "arguments": {}}</tool_call>'
+    for message in (
+        {"role": role, "content": text},
+        {"role": role, "content": [{"type": "text", "text": text}]},
+        {"role": role, "parts": [{"text": text}]},
+    ):
+        reply = parse_message(message)
+        assert (reply.text, reply.tool_calls) == ("", ())
+        assert [fault.kind for fault in reply.faults] == [FaultKind.MALFORMED_MESSAGE]

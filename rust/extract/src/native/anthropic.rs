@@ -33,6 +33,9 @@ pub(crate) fn is_event(name: &str) -> bool {
 impl AnthropicReader {
     /// Reads a message: its `content`, and why it stopped.
     pub(crate) fn message<V: View>(&mut self, message: &V, sink: &mut impl Sink) {
+        if !blocks::is_of_model(message, sink) {
+            return;
+        }
         if let Some(content) = message.get(Key::Content) {
             self.content(&content, sink);
         }

@@ -177,6 +177,21 @@ pub(crate) fn call<V: View>(block: &V, slot: Slot, form: Form, sink: &mut impl S
     });
 }
 
+/// Whether a message is one of a model. Text of users and tools is data: nothing in it is a call.
+pub(crate) fn is_of_model<V: View>(message: &V, sink: &mut impl Sink) -> bool {
+    let role = message.string(Key::Role).unwrap_or_default();
+    let of_others = matches!(
+        role.as_str(),
+        "user" | "system" | "developer" | "tool" | "function"
+    );
+    if of_others {
+        sink.piece(Piece::Malformed(format!(
+            "the message has the role {role:?}; expected one of a model"
+        )));
+    }
+    !of_others
+}
+
 /// The first of these members that can be an id: a string that is not empty, or an integer.
 pub(crate) fn identifier<V: View>(value: &V, keys: &[Key]) -> Option<String> {
     keys.iter().find_map(|&key| {

@@ -51,6 +51,9 @@ impl GeminiReader {
 
     /// Reads content: its parts.
     pub(crate) fn content<V: View>(&mut self, content: &V, sink: &mut impl Sink) {
+        if !blocks::is_of_model(content, sink) {
+            return;
+        }
         if let Some(parts) = content.get(Key::Parts) {
             self.parts(&parts, sink);
         }

@@ -72,7 +72,10 @@ pub fn read_json(json: &str) -> Option<Message> {
     let format = shape.dialect()?.label();
     let mut collector = Collector::new(json.len());
     Reader::default().message(&root, &mut collector).ok()?;
-    Some(collector.into_message(format))
+    let message = collector.into_message(format);
+    let says_something =
+        !message.text.is_empty() || !message.calls.is_empty() || message.reasoning.is_some();
+    (says_something || message.faults.is_empty()).then_some(message)
 }
 
 /// Whether an object that has this key at its top level may be a native message. Any other first
@@ -318,6 +321,8 @@ mod tests {
             r#"{"parts":[{"text":"x"}]}"#,
             r#"{"type":"message","content":"x"}"#,
             r#"{"usage":{}}"#,
+            r#"{"role":"user","content":"x"}"#,
+            r#"{"role":"user","content":"x","tool_calls":[]}"#,
         ] {
             assert_eq!(read_json(json), None, "{json}");
         }

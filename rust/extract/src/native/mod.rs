@@ -1,7 +1,15 @@
 //! Native messages: what the APIs of OpenAI, Anthropic and Gemini return, whole or streamed.
 //!
-//! A [`View`] shows a message, whatever it is made of; a reader for each dialect turns it into
-//! pieces (text, reasoning, parts of calls).
+//! ```text
+//! View (Python object, JSON text) -> reader of the dialect -> pieces -> calls by slot, index, id
+//!                                                                    -> text through the parser
+//!                                                                    -> events and the reply
+//! ```
+//!
+//! A [`View`] shows a message, whatever it is made of; a reader for each dialect says what it
+//! holds in pieces (text, reasoning, parts of calls), and [`MessageStream`] makes of those what a
+//! text stream gives. Cost: linear in the message, and each fragment is looked at when it comes and
+//! once more when its call is over; nothing recurses on depth.
 
 mod anthropic;
 mod arguments;

@@ -68,6 +68,9 @@ impl ChatReader {
                 message.kind().as_str()
             )));
         }
+        if !blocks::is_of_model(message, sink) {
+            return;
+        }
         reasoning(message, sink);
         if let Some(content) = message.get(Key::Content) {
             blocks::content(&content, Runs::Together, &mut || self.next_slot(), sink);
