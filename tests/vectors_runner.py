@@ -161,7 +161,7 @@ def check_events(events: Sequence[turnwarden.Event]) -> None:
     assert reasoning == (reply.reasoning or "")
     assert ended == list(reply.tool_calls)
     assert [call.id for call in ended] == [call.id for call in reply.tool_calls]
-    # The reply has them by offset, the events as they come to light.
-    assert sorted((fault.offset, fault.kind) for fault in faults) == sorted(
-        (fault.offset, fault.kind) for fault in reply.faults
-    )
+    # Every fault of the reply was told; one that was told is gone when a closing tag alone made
+    # reasoning of what came before it.
+    told = {(fault.kind, fault.offset) for fault in faults}
+    assert {(fault.kind, fault.offset) for fault in reply.faults} <= told
