@@ -206,9 +206,9 @@ fn splits(input: &str) -> Vec<Vec<&str>> {
     };
     let mut all = vec![cut(&bounds)];
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for _ in 0..50 {
+    for round in 0..80 {
         let mut points = vec![0, input.len()];
-        for _ in 0..=random.below(6) {
+        for _ in 0..=random.below(6 + round) {
             points.push(bounds[random.below(bounds.len())]);
         }
         points.sort_unstable();
