@@ -33,7 +33,7 @@ mod with_gil {
 
     use pyo3::ffi;
     use pyo3::prelude::*;
-    use turnwarden_signature::{KeyPrefix, compare_keys};
+    use turnwarden_signature::{KeyHead, compare_keys};
 
     use super::{Canon, Unusual};
 
@@ -71,7 +71,7 @@ mod with_gil {
     /// A member of a dict; the pointers are borrowed from it.
     #[derive(Clone, Copy)]
     struct Member {
-        prefix: KeyPrefix,
+        head: KeyHead,
         key: *const u8,
         key_length: usize,
         value: *mut ffi::PyObject,
@@ -176,7 +176,7 @@ mod with_gil {
                     let Some(&member) = self.members.get(first + index) else {
                         break;
                     };
-                    self.canon.string(member.key());
+                    self.canon.key(member.head, member.key());
                     self.item(member.value, depth)?;
                 }
             }
@@ -195,7 +195,7 @@ mod with_gil {
                     }
                     let (text, length) = text_of(key)?;
                     self.members.push(Member {
-                        prefix: KeyPrefix::of(std::slice::from_raw_parts(text, length)),
+                        head: KeyHead::of(std::slice::from_raw_parts(text, length)),
                         key: text,
                         key_length: length,
                         value,
@@ -227,7 +227,7 @@ mod with_gil {
         }
         let mut prefixes = [0; MOST_RANKED];
         for (prefix, member) in prefixes.iter_mut().zip(members) {
-            let Some(ascii) = member.prefix.as_ascii() else {
+            let Some(ascii) = member.head.prefix().as_ascii() else {
                 return false;
             };
             *prefix = ascii;
@@ -245,8 +245,9 @@ mod with_gil {
 
     /// SAFETY: as for [`Walk::value`].
     unsafe fn compare(left: &Member, right: &Member) -> Ordering {
-        left.prefix
-            .compare(right.prefix)
+        left.head
+            .prefix()
+            .compare(right.head.prefix())
             // SAFETY: both members are of a dict that is alive.
             .unwrap_or_else(|| unsafe { compare_keys(left.key(), right.key()) })
     }

@@ -184,7 +184,7 @@ pub(crate) fn write_arguments<'py>(
         }
         return Ok(());
     }
-    let start = canon.as_bytes().len();
+    let start = canon.len();
     if write_value(arguments, canon).is_ok() {
         return Ok(());
     }

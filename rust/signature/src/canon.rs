@@ -17,6 +17,9 @@
 //! `1.0` is `1` and `-0.0` is `0`); from 2^53 on a float may stand for several integers and stays
 //! a float, equal to no integer.
 
+use crate::buffer::Buffer;
+use crate::key_order::KeyHead;
+
 /// Deepest nesting of arrays and objects that has a canon.
 pub const MAX_DEPTH: usize = 16_384;
 
@@ -67,20 +70,19 @@ pub(crate) mod tag {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Canon {
-    bytes: Vec<u8>,
+    bytes: Buffer,
 }
 
 impl Canon {
     /// The bytes written so far.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.as_slice()
     }
 
     /// Forgets what was written and keeps the memory, up to `max_capacity` bytes of it.
     pub fn clear(&mut self, max_capacity: usize) {
-        self.bytes.clear();
-        self.bytes.shrink_to(max_capacity);
+        self.bytes.clear(max_capacity);
     }
 
     /// Writes null.
@@ -106,7 +108,7 @@ impl Canon {
             tag::POSITIVE
         };
         let word = u128::from(magnitude) << 8 | u128::from(u32::from(sign) + length);
-        self.word(word, length as usize + 1);
+        self.bytes.push_word(word, length as usize + 1);
     }
 
     /// Writes an integer of any size: its sign and its magnitude, lowest byte first.
@@ -131,7 +133,7 @@ impl Canon {
             self.bytes.push(sign + tag::LONG_INTEGER);
             self.length(magnitude.len());
         }
-        self.bytes.extend_from_slice(magnitude);
+        self.bytes.extend(magnitude);
     }
 
     /// Writes a float: as an integer where it is exactly one, else by its bits.
@@ -143,7 +145,7 @@ impl Canon {
         }
         if value.is_finite() {
             self.bytes.push(tag::FLOAT);
-            self.bytes.extend_from_slice(&value.to_bits().to_le_bytes());
+            self.bytes.extend(&value.to_bits().to_le_bytes());
         } else if value.is_nan() {
             self.bytes.push(tag::NAN);
         } else if value > 0.0 {
@@ -170,7 +172,7 @@ impl Canon {
         if digits.len() > MAX_DECIMAL_DIGITS {
             self.bytes.push(tag::DIGITS);
             self.length(text.len());
-            return self.bytes.extend_from_slice(text);
+            return self.bytes.extend(text);
         }
         self.big_integer(negative, &magnitude_of(digits));
     }
@@ -178,9 +180,9 @@ impl Canon {
     /// Writes a string, or a key: UTF-8, lone surrogates as in WTF-8.
     #[inline]
     pub fn string(&mut self, text: &[u8]) {
-        if let Some(word) = word_of(text) {
-            let tagged = word << 8 | u128::from(tag::STRING) | text.len() as u128;
-            return self.word(tagged, text.len() + 1);
+        let head = KeyHead::of(text);
+        if head.is_whole() {
+            return self.bytes.push_word(head.tagged(), text.len() + 1);
         }
         if let Ok(length @ 0..=tag::LONGEST_SHORT_STRING) = u8::try_from(text.len()) {
             self.bytes.push(tag::STRING + length);
@@ -188,16 +190,30 @@ impl Canon {
             self.bytes.push(tag::LONG_STRING);
             self.length(text.len());
         }
-        self.bytes.extend_from_slice(text);
+        self.bytes.extend(text);
     }
 
-    /// Appends the first `length` of sixteen bytes, lowest first: cheaper than a copy whose
-    /// length the compiler does not know.
+    /// Writes a key whose head is at hand.
     #[inline]
-    fn word(&mut self, word: u128, length: usize) {
-        let end = self.bytes.len() + length;
-        self.bytes.extend_from_slice(&word.to_le_bytes());
-        self.bytes.truncate(end);
+    pub fn key(&mut self, head: KeyHead, text: &[u8]) {
+        if head.is_whole() {
+            self.bytes.push_word(head.tagged(), text.len() + 1);
+        } else {
+            self.string(text);
+        }
+    }
+
+    /// How many bytes were written.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing was written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() == 0
     }
 
     /// Opens an array.
@@ -226,7 +242,7 @@ impl Canon {
 
     /// Appends bytes that are canonical already.
     pub(crate) fn extend(&mut self, canonical: &[u8]) {
-        self.bytes.extend_from_slice(canonical);
+        self.bytes.extend(canonical);
     }
 
     /// Forgets what was written beyond this length.
@@ -239,24 +255,8 @@ impl Canon {
     }
 
     fn length(&mut self, length: usize) {
-        self.bytes.extend_from_slice(&(length as u64).to_le_bytes());
+        self.bytes.extend(&(length as u64).to_le_bytes());
     }
-}
-
-/// A text of up to fifteen bytes as a number, lowest byte first: loaded from both of its ends.
-#[inline]
-fn word_of(text: &[u8]) -> Option<u128> {
-    let behind = |length: usize| 8 * (text.len() - length);
-    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
-        let word = |bytes: &[u8; 8]| u128::from(u64::from_le_bytes(*bytes));
-        return (text.len() < 16).then(|| word(first) | word(last) << behind(8));
-    }
-    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
-        let word = |bytes: &[u8; 4]| u128::from(u32::from_le_bytes(*bytes));
-        return Some(word(first) | word(last) << behind(4));
-    }
-    let byte = |index: usize| text.get(index).map_or(0, |&byte| u128::from(byte));
-    Some(byte(0) | byte(1) << 8 | byte(2) << 16)
 }
 
 /// The magnitude of decimal digits, lowest byte first. Quadratic in their number.

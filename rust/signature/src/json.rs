@@ -13,7 +13,7 @@ use std::ops::Range;
 use memchr::memchr2;
 
 use crate::canon::{Canon, MAX_DEPTH, tag};
-use crate::key_order::{KeyPrefix, compare_keys};
+use crate::key_order::{KeyHead, KeyPrefix, compare_keys};
 use crate::value::{Token, Value};
 use crate::wtf8;
 
@@ -36,7 +36,7 @@ impl Canon {
 
     /// Writes arguments given as text (WTF-8): see [`Self::from_arguments_text`].
     pub fn arguments_text(&mut self, text: &[u8]) {
-        let start = self.as_bytes().len();
+        let start = self.len();
         let is_empty = text.iter().all(|&byte| is_white_space(byte));
         if !is_empty && !self.json(text) {
             return self.string(text);
@@ -50,7 +50,7 @@ impl Canon {
 
     /// Writes the value of a JSON text (WTF-8). Nothing is written when it is none.
     pub fn json(&mut self, text: &[u8]) -> bool {
-        let start = self.as_bytes().len();
+        let start = self.len();
         let is_json = with_workspace(|work| {
             let mut reader = Reader {
                 text,
@@ -188,7 +188,7 @@ impl Reader<'_> {
             };
             let is_object = matches!(open, Open::Object(_));
             if is_object && let Some(member) = self.work.members.last_mut() {
-                member.end = self.canon.as_bytes().len();
+                member.end = self.canon.len();
                 member.end_object = self.work.unordered.objects.len();
             }
             self.skip_white_space();
@@ -210,7 +210,7 @@ impl Reader<'_> {
     fn begin_object(&mut self) -> Option<bool> {
         self.check_depth()?;
         self.at += 1;
-        let start = self.canon.as_bytes().len();
+        let start = self.canon.len();
         self.canon.begin_object();
         self.skip_white_space();
         if self.peek()? == b'}' {
@@ -256,7 +256,7 @@ impl Reader<'_> {
             return;
         };
         if !object.in_order {
-            let region = object.start..self.canon.as_bytes().len();
+            let region = object.start..self.canon.len();
             let members = self.work.members.get_mut(object.first_member..);
             self.work
                 .unordered
@@ -269,10 +269,10 @@ impl Reader<'_> {
     fn key(&mut self) -> Option<()> {
         self.skip_white_space();
         self.expect(b'"')?;
-        let start = self.canon.as_bytes().len();
+        let start = self.canon.len();
         self.string()?;
         let member = Member {
-            prefix: KeyPrefix::of(key_at(self.canon, start)),
+            prefix: KeyHead::of(key_at(self.canon, start)).prefix(),
             start,
             end: start,
             first_object: self.work.unordered.objects.len(),

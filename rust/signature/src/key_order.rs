@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use crate::canon::tag;
+
 /// First byte of U+D000 and up, the range in which UTF-8 and UTF-16 disagree.
 const FIRST_DISPUTED_BYTE: u8 = 0xED;
 
@@ -30,32 +32,69 @@ pub fn compare_keys(left: &[u8], right: &[u8]) -> Ordering {
     compare_from_first_difference(left, right).unwrap_or(by_bytes)
 }
 
+/// A key of up to fifteen bytes as it stands in the canon, in one word; of a longer one the first
+/// eight bytes.
+///
+/// The lowest byte is the tag of the string, which says its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHead(u128);
+
+impl KeyHead {
+    const MOST_BYTES: usize = 15;
+
+    /// The head of a key (WTF-8): loaded from both of its ends, whatever its length.
+    #[inline]
+    #[must_use]
+    pub fn of(key: &[u8]) -> Self {
+        let length = key.len();
+        let text = match length {
+            0..=3 => {
+                let byte = |index: usize| key.get(index).map_or(0, |&byte| u128::from(byte));
+                byte(0) | byte(1) << 8 | byte(2) << 16
+            }
+            4..=7 => {
+                let word = |bytes: Option<&[u8; 4]>| bytes.map_or(0, |b| u32::from_le_bytes(*b));
+                let (first, last) = (word(key.first_chunk()), word(key.last_chunk()));
+                u128::from(u64::from(first) | u64::from(last) << (8 * (length - 4)))
+            }
+            _ => {
+                let word = |bytes: Option<&[u8; 8]>| bytes.map_or(0, |b| u64::from_le_bytes(*b));
+                let first = u128::from(word(key.first_chunk()));
+                if length > Self::MOST_BYTES {
+                    return Self(first << 8 | u128::from(tag::LONG_STRING));
+                }
+                first | u128::from(word(key.last_chunk())) << (8 * (length - 8))
+            }
+        };
+        Self(text << 8 | u128::from(tag::STRING) | length as u128)
+    }
+
+    /// Whether all of the key is in it.
+    #[inline]
+    pub(crate) fn is_whole(self) -> bool {
+        self.0 & 0xFF != u128::from(tag::LONG_STRING)
+    }
+
+    /// Tag and text, lowest byte first.
+    #[inline]
+    pub(crate) fn tagged(self) -> u128 {
+        self.0
+    }
+
+    /// The first eight bytes of the key.
+    #[inline]
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)] // the others are not wanted
+    pub fn prefix(self) -> KeyPrefix {
+        KeyPrefix(((self.0 >> 8) as u64).swap_bytes())
+    }
+}
+
 /// The first eight bytes of a key, which decide most comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPrefix(u64);
 
 impl KeyPrefix {
-    /// The prefix of a key (WTF-8).
-    #[inline]
-    #[must_use]
-    pub fn of(key: &[u8]) -> Self {
-        if let Some(first) = key.first_chunk::<8>() {
-            return Self(u64::from_be_bytes(*first));
-        }
-        let word = |bytes: Option<&[u8; 4]>| {
-            bytes.map_or(0, |bytes| u64::from(u32::from_be_bytes(*bytes)))
-        };
-        let prefix = if key.len() >= 4 {
-            // The last four bytes go where they stand, over those of the first that they repeat.
-            let last_place = 8 * (8 - key.len());
-            word(key.first_chunk()) << 32 | word(key.last_chunk()) << last_place
-        } else {
-            let at = |index: usize| key.get(index).map_or(0, |&byte| u64::from(byte));
-            at(0) << 56 | at(1) << 48 | at(2) << 40
-        };
-        Self(prefix)
-    }
-
     /// The prefix as a number that sorts as the key does, if it is ASCII.
     #[inline]
     #[must_use]
@@ -164,7 +203,7 @@ mod tests {
 
         #[test]
         fn prefixes_decide_as_the_keys_do(left in "[a-c\u{0}é\u{ffff}😀]{0,10}", right in "[a-c\u{0}é\u{ffff}😀]{0,10}") {
-            let order = KeyPrefix::of(left.as_bytes()).compare(KeyPrefix::of(right.as_bytes()));
+            let order = KeyHead::of(left.as_bytes()).prefix().compare(KeyHead::of(right.as_bytes()).prefix());
             prop_assert!(order.is_none_or(|order| order == naive(&left, &right)));
         }
 

@@ -7,6 +7,7 @@
 //!
 //! Cost: one walk over the arguments, n log n in the keys of one object, no recursion on depth.
 
+mod buffer;
 mod canon;
 mod json;
 mod key_order;
@@ -15,7 +16,7 @@ mod value;
 mod wtf8;
 
 pub use canon::{Canon, MAX_DECIMAL_DIGITS, MAX_DEPTH};
-pub use key_order::{KeyPrefix, compare_keys};
+pub use key_order::{KeyHead, KeyPrefix, compare_keys};
 pub use signature::{Signature, signature_of_json, with_scratch};
 pub use value::{Items, Members, Token, Tokens, Value};
 pub use wtf8::join_surrogates;

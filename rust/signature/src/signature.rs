@@ -68,7 +68,7 @@ impl Signature {
     /// Starts a canon whose arguments can be hashed where they stand: [`Self::of_written`].
     pub fn begin(scratch: &mut Canon, name: &[u8]) -> usize {
         begin(scratch, name);
-        scratch.as_bytes().len()
+        scratch.len()
     }
 
     /// The signature of a call written whole: [`Self::begin`], then the arguments.
