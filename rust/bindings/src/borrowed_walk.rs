@@ -120,7 +120,8 @@ mod with_gil {
         }
 
         /// Writes a value in a container: most are scalars, without a call.
-        #[inline]
+        #[allow(clippy::inline_always)] // a tenth of the time of small values
+        #[inline(always)]
         unsafe fn item(&mut self, value: *mut ffi::PyObject, depth: usize) -> Result<(), Unusual> {
             unsafe {
                 if self.scalar(value)? {
@@ -132,7 +133,8 @@ mod with_gil {
         }
 
         /// Writes a scalar; false for a container.
-        #[inline]
+        #[allow(clippy::inline_always)] // see `item`
+        #[inline(always)]
         unsafe fn scalar(&mut self, value: *mut ffi::PyObject) -> Result<bool, Unusual> {
             unsafe {
                 let kind = ffi::Py_TYPE(value);
