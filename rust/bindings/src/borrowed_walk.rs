@@ -33,7 +33,7 @@ mod with_gil {
 
     use pyo3::ffi;
     use pyo3::prelude::*;
-    use turnwarden_signature::{KeyHead, compare_keys};
+    use turnwarden_signature::{KeyHead, Ranking, compare_keys};
 
     use super::{Canon, Unusual};
 
@@ -168,13 +168,12 @@ mod with_gil {
                 self.collect_members(dict)?;
                 let members = self.members.get_mut(first..).unwrap_or_default();
                 let count = members.len();
-                let mut ranking = Ranking([0; MOST_RANKED]);
-                let is_ranked = rank(members, &mut ranking);
-                if !is_ranked {
+                let ranking = Ranking::of(members.iter().map(|member| member.head.prefix()));
+                if ranking.is_none() {
                     members.sort_unstable_by(|left, right| compare(left, right));
                 }
                 for place in 0..count {
-                    let index = if is_ranked { ranking.at(place) } else { place };
+                    let index = ranking.map_or(place, |ranking| ranking.at(place));
                     let Some(&member) = self.members.get(first + index) else {
                         break;
                     };
@@ -206,43 +205,6 @@ mod with_gil {
             }
             Ok(())
         }
-    }
-
-    /// Most members that are ranked rather than sorted.
-    const MOST_RANKED: usize = 16;
-
-    /// Which member comes at each place.
-    struct Ranking([u8; MOST_RANKED]);
-
-    impl Ranking {
-        fn at(&self, place: usize) -> usize {
-            usize::from(self.0[place % MOST_RANKED])
-        }
-    }
-
-    /// Ranks a few members whose prefixes tell them apart: each is compared with each, without
-    /// a branch that depends on the outcome. A sort would guess every second branch wrong.
-    fn rank(members: &[Member], ranking: &mut Ranking) -> bool {
-        let count = members.len();
-        if count > MOST_RANKED {
-            return false;
-        }
-        let mut prefixes = [0; MOST_RANKED];
-        for (prefix, member) in prefixes.iter_mut().zip(members) {
-            let Some(ascii) = member.head.prefix().as_ascii() else {
-                return false;
-            };
-            *prefix = ascii;
-        }
-        let prefixes = prefixes.get(..count).unwrap_or(&prefixes);
-        let mut taken = 0_u32;
-        for (index, prefix) in (0..).zip(prefixes) {
-            let smaller = prefixes.iter().map(|other| usize::from(other < prefix));
-            let place = smaller.sum::<usize>() % MOST_RANKED;
-            ranking.0[place] = index;
-            taken |= 1 << place;
-        }
-        taken.count_ones() as usize == count
     }
 
     /// SAFETY: as for [`Walk::value`].

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 /// A growing byte string.
 #[derive(Clone, Default)]
@@ -66,6 +67,19 @@ impl Buffer {
         }
     }
 
+    /// Appends a stretch of other bytes.
+    #[inline]
+    pub(crate) fn extend_from(&mut self, source: &[u8], range: Range<usize>) {
+        let from_start = source.get(range.start..).unwrap_or_default();
+        let length = range.len();
+        match from_start.first_chunk() {
+            Some(word) if length <= WORD_BYTES => {
+                self.push_word(u128::from_le_bytes(*word), length);
+            }
+            _ => self.extend(from_start.get(..length).unwrap_or(from_start)),
+        }
+    }
+
     #[cold]
     fn extend_and_grow(&mut self, bytes: &[u8]) {
         self.bytes.truncate(self.end);
@@ -121,6 +135,7 @@ mod tests {
         Push(u8),
         Word(u128, usize),
         Extend(Vec<u8>),
+        From(Vec<u8>, usize),
         Truncate(usize),
         Clear(usize),
     }
@@ -130,6 +145,8 @@ mod tests {
             any::<u8>().prop_map(Step::Push),
             (any::<u128>(), 0_usize..=16).prop_map(|(word, length)| Step::Word(word, length)),
             proptest::collection::vec(any::<u8>(), 0..300).prop_map(Step::Extend),
+            (proptest::collection::vec(any::<u8>(), 0..50), 0_usize..50)
+                .prop_map(|(source, start)| Step::From(source, start)),
             (0_usize..400).prop_map(Step::Truncate),
             (0_usize..400).prop_map(Step::Clear),
         ]
@@ -153,6 +170,12 @@ mod tests {
                     Step::Extend(bytes) => {
                         buffer.extend(&bytes);
                         expected.extend_from_slice(&bytes);
+                    }
+                    Step::From(source, start) => {
+                        let start = start.min(source.len());
+                        let end = source.len() - start / 3;
+                        buffer.extend_from(&source, start..end.max(start));
+                        expected.extend_from_slice(&source[start..end.max(start)]);
                     }
                     Step::Truncate(length) => {
                         buffer.truncate(length);

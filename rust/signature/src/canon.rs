@@ -17,6 +17,8 @@
 //! `1.0` is `1` and `-0.0` is `0`); from 2^53 on a float may stand for several integers and stays
 //! a float, equal to no integer.
 
+use std::ops::Range;
+
 use crate::buffer::Buffer;
 use crate::key_order::KeyHead;
 
@@ -243,6 +245,12 @@ impl Canon {
     /// Appends bytes that are canonical already.
     pub(crate) fn extend(&mut self, canonical: &[u8]) {
         self.bytes.extend(canonical);
+    }
+
+    /// Appends a stretch of bytes that are canonical already.
+    #[inline]
+    pub(crate) fn extend_from(&mut self, source: &[u8], range: Range<usize>) {
+        self.bytes.extend_from(source, range);
     }
 
     /// Forgets what was written beyond this length.

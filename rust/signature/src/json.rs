@@ -13,7 +13,7 @@ use std::ops::Range;
 use memchr::memchr2;
 
 use crate::canon::{Canon, MAX_DEPTH, tag};
-use crate::key_order::{KeyHead, KeyPrefix, compare_keys};
+use crate::key_order::{KeyHead, KeyPrefix, Ranking, compare_keys};
 use crate::value::{Token, Value};
 use crate::wtf8;
 
@@ -270,9 +270,26 @@ impl Reader<'_> {
         self.skip_white_space();
         self.expect(b'"')?;
         let start = self.canon.len();
-        self.string()?;
+        let rest = self.text.get(self.at..)?;
+        let text = rest.get(..plain_length(rest))?;
+        let prefix = if rest.get(text.len()) == Some(&b'"') {
+            let head = KeyHead::of(text);
+            self.canon.key(head, text);
+            self.at += text.len() + 1;
+            head.prefix()
+        } else {
+            self.string_with_escapes()?;
+            KeyHead::of(&self.work.decoded).prefix()
+        };
+        self.push_member(start, prefix)?;
+        self.skip_white_space();
+        self.expect(b':')
+    }
+
+    /// Notes the member whose key was just written.
+    fn push_member(&mut self, start: usize, prefix: KeyPrefix) -> Option<()> {
         let member = Member {
-            prefix: KeyHead::of(key_at(self.canon, start)).prefix(),
+            prefix,
             start,
             end: start,
             first_object: self.work.unordered.objects.len(),
@@ -285,8 +302,7 @@ impl Reader<'_> {
             object.in_order = compare_members(before, &member, self.canon).is_lt();
         }
         self.work.members.push(member);
-        self.skip_white_space();
-        self.expect(b':')
+        Some(())
     }
 
     /// Reads a string behind its opening quote.
@@ -511,11 +527,27 @@ enum Pending {
 impl Unordered {
     /// Notes an object that was just closed.
     fn note(&mut self, region: Range<usize>, members: &mut [Member], canon: &Canon) {
+        let first = self.members.len();
+        let first_object = members.iter().map(|member| member.first_object).min();
+        if let Some(ranking) = Ranking::of(members.iter().map(|member| member.prefix)) {
+            let in_order = (0..members.len()).map(|place| ranking.at(place));
+            let in_order = in_order.filter_map(|index| members.get(index));
+            self.members.extend(in_order.copied());
+        } else {
+            self.note_sorted(members, canon);
+        }
+        self.objects.push(UnorderedObject {
+            region,
+            members: first..self.members.len(),
+            first_object: first_object.unwrap_or(self.objects.len()),
+        });
+    }
+
+    /// Notes members whose order the first bytes of their keys do not tell.
+    fn note_sorted(&mut self, members: &mut [Member], canon: &Canon) {
         members.sort_unstable_by(|left, right| {
             compare_members(left, right, canon).then(left.start.cmp(&right.start))
         });
-        let first = self.members.len();
-        let first_object = members.iter().map(|member| member.first_object).min();
         for (index, member) in members.iter().enumerate() {
             let next = members.get(index + 1);
             let is_last = next.is_none_or(|next| compare_members(member, next, canon).is_ne());
@@ -523,11 +555,6 @@ impl Unordered {
                 self.members.push(*member); // the last of equal keys wins
             }
         }
-        self.objects.push(UnorderedObject {
-            region,
-            members: first..self.members.len(),
-            first_object: first_object.unwrap_or(self.objects.len()),
-        });
     }
 
     /// Rewrites the canon from `start` on with all members in order.
@@ -539,7 +566,7 @@ impl Unordered {
         self.split(start..source.len(), 0..self.objects.len(), &mut pending);
         while let Some(next) = pending.pop() {
             match next {
-                Pending::Bytes(range) => canon.extend(source.get(range).unwrap_or_default()),
+                Pending::Bytes(range) => canon.extend_from(&source, range),
                 Pending::Members(members) => {
                     self.copy_members(members, &source, canon, &mut pending);
                 }
@@ -563,7 +590,7 @@ impl Unordered {
                 let objects = member.first_object..member.end_object;
                 return self.split(member.start..member.end, objects, pending);
             }
-            canon.extend(source.get(member.start..member.end).unwrap_or_default());
+            canon.extend_from(source, member.start..member.end);
         }
         canon.end_object();
     }

@@ -112,6 +112,49 @@ impl KeyPrefix {
     }
 }
 
+/// Which of a few keys comes at each place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranking([u8; Ranking::MOST_KEYS]);
+
+impl Ranking {
+    /// More keys are better sorted.
+    pub const MOST_KEYS: usize = 16;
+
+    /// Ranks keys whose prefixes are ASCII and tell them apart; `None` for any others.
+    ///
+    /// Each is compared with each, without a branch that depends on the outcome: a sort would
+    /// guess every second branch wrong.
+    #[inline]
+    #[must_use]
+    pub fn of(keys: impl ExactSizeIterator<Item = KeyPrefix>) -> Option<Self> {
+        let count = keys.len();
+        let mut prefixes = [0; Self::MOST_KEYS];
+        if count > prefixes.len() {
+            return None;
+        }
+        for (prefix, key) in prefixes.iter_mut().zip(keys) {
+            *prefix = key.as_ascii()?;
+        }
+        let prefixes = prefixes.get(..count).unwrap_or(&prefixes);
+        let mut ranking = Self([0; Self::MOST_KEYS]);
+        let mut taken = 0_u32;
+        for (index, prefix) in (0..).zip(prefixes) {
+            let smaller = prefixes.iter().map(|other| usize::from(other < prefix));
+            let place = smaller.sum::<usize>() % Self::MOST_KEYS;
+            ranking.0[place] = index;
+            taken |= 1 << place;
+        }
+        (taken.count_ones() as usize == count).then_some(ranking)
+    }
+
+    /// The index of the key that comes at this place.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, place: usize) -> usize {
+        usize::from(self.0[place % Self::MOST_KEYS])
+    }
+}
+
 /// Whether no byte of the key can make the two orders differ.
 fn is_plain(key: &[u8]) -> bool {
     key.iter().all(|&byte| byte < FIRST_DISPUTED_BYTE)
@@ -205,6 +248,23 @@ mod tests {
         fn prefixes_decide_as_the_keys_do(left in "[a-c\u{0}é\u{ffff}😀]{0,10}", right in "[a-c\u{0}é\u{ffff}😀]{0,10}") {
             let order = KeyHead::of(left.as_bytes()).prefix().compare(KeyHead::of(right.as_bytes()).prefix());
             prop_assert!(order.is_none_or(|order| order == naive(&left, &right)));
+        }
+
+        #[test]
+        fn a_ranking_is_the_order_of_the_keys(keys in proptest::collection::vec("[a-c]{1,4}|[a-z]{9}é?", 0..20)) {
+            let prefixes = keys.iter().map(|key| KeyHead::of(key.as_bytes()).prefix());
+            let ranking = Ranking::of(prefixes);
+            let mut sorted = keys.clone();
+            sorted.sort_by(|left, right| naive(left, right));
+            if let Some(ranking) = ranking {
+                let ranked: Vec<_> = (0..keys.len()).map(|place| keys[ranking.at(place)].clone()).collect();
+                prop_assert_eq!(ranked, sorted);
+            } else {
+                let mut prefixes: Vec<_> = keys.iter().map(|key| key.get(..8).unwrap_or(key)).collect();
+                prefixes.sort_unstable();
+                prefixes.dedup();
+                prop_assert!(keys.len() > Ranking::MOST_KEYS || prefixes.len() < keys.len());
+            }
         }
 
         #[test]

@@ -16,7 +16,7 @@ mod value;
 mod wtf8;
 
 pub use canon::{Canon, MAX_DECIMAL_DIGITS, MAX_DEPTH};
-pub use key_order::{KeyHead, KeyPrefix, compare_keys};
+pub use key_order::{KeyHead, KeyPrefix, Ranking, compare_keys};
 pub use signature::{Signature, signature_of_json, with_scratch};
 pub use value::{Items, Members, Token, Tokens, Value};
 pub use wtf8::join_surrogates;
