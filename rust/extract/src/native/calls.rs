@@ -143,6 +143,8 @@ pub(crate) struct Call {
     pub(crate) ended: bool,
     /// How it came.
     pub(crate) origin: Origin,
+    /// How often the arguments began anew.
+    pub(crate) starts: usize,
     scan: Scan,
     /// The provider's index.
     index: Option<i64>,
@@ -161,6 +163,7 @@ impl Call {
             source: Source::Json(String::new()),
             ended: false,
             origin,
+            starts: 0,
             scan: Scan::default(),
             index: None,
             restarts: false,
@@ -217,8 +220,7 @@ impl Call {
             ArgumentsPiece::Fragment(text) => self.add_json(text, limits),
             ArgumentsPiece::Whole(text) => {
                 if !is_blank(text) && self.text() != text {
-                    self.source = Source::Json(String::new());
-                    self.scan = Scan::default();
+                    self.restart();
                     self.add_json(text, limits);
                 }
             }
@@ -241,14 +243,20 @@ impl Call {
         Ok(())
     }
 
+    /// Forgets the arguments so far: what comes stands in their place.
+    fn restart(&mut self) {
+        self.source = Source::Json(String::new());
+        self.scan = Scan::default();
+        self.starts += 1;
+    }
+
     fn add_json(&mut self, text: &str, limits: WriteLimits) {
         if let Source::Data(_) | Source::Input(_) | Source::Values(_) = self.source {
             // Text after data: the data was the opening of a block, the text is the input.
             if is_blank(text) {
                 return;
             }
-            self.source = Source::Json(String::new());
-            self.scan = Scan::default();
+            self.restart();
         }
         let Source::Json(so_far) = &mut self.source else {
             return;
@@ -305,11 +313,11 @@ impl Call {
         };
         match &mut self.name {
             None => self.name = Some(name.to_owned()),
-            // Repeated, or once more with what is new added.
-            Some(so_far) if so_far == name => {}
+            // Once the arguments begin, the name is whole.
+            Some(_) if self.scan.progress != Progress::Blank => {}
+            // All of it so far, once more.
             Some(so_far) if name.starts_with(so_far.as_str()) => name.clone_into(so_far),
-            Some(so_far) if self.scan.progress == Progress::Blank => so_far.push_str(name),
-            Some(_) => {}
+            Some(so_far) => so_far.push_str(name),
         }
     }
 }

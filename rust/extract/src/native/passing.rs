@@ -7,6 +7,8 @@
 use crate::calls::Rules;
 use crate::json::{Mode, Reader, ReaderOptions, Status};
 
+use super::calls::Call;
+
 /// The arguments of one call as far as they were passed on.
 #[derive(Debug)]
 pub(crate) struct Passing {
@@ -15,12 +17,14 @@ pub(crate) struct Passing {
     members: usize,
     /// What was passed on.
     given: String,
+    /// Which beginning of the arguments is read: those that replace them are not.
+    start: usize,
     over: bool,
 }
 
 impl Passing {
     /// Nothing passed on yet.
-    pub(crate) fn new(rules: &Rules<'_>) -> Self {
+    pub(crate) fn new(rules: &Rules<'_>, start: usize) -> Self {
         let options = ReaderOptions {
             max_depth: rules.limits.max_depth,
             mode: Mode::Value,
@@ -31,12 +35,15 @@ impl Passing {
             reader: Reader::new(options, 0),
             members: 0,
             given: String::new(),
+            start,
             over: false,
         }
     }
 
-    /// The members that were closed since the last time; `text` is the whole text so far.
-    pub(crate) fn next(&mut self, rules: &Rules<'_>, name: &str, text: &str) -> Option<String> {
+    /// The members of a call that were closed since the last time.
+    pub(crate) fn next(&mut self, rules: &Rules<'_>, call: &Call) -> Option<String> {
+        let (name, text) = (call.name.as_ref()?, call.json()?);
+        self.over |= self.start != call.starts;
         if self.over {
             return None;
         }

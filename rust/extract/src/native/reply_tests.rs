@@ -425,6 +425,20 @@ fn values_are_passed_on_once_they_are_closed_where_arguments_are_not_buffered() 
 }
 
 #[test]
+fn arguments_that_replace_others_are_not_passed_on_behind_them() {
+    let item = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": ""});
+    let deltas = [
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+        json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{\"x\": 1, \"y\": 22222"}),
+        json!({"type": "response.function_call_arguments.done", "output_index": 0, "arguments": "{}"}),
+    ];
+    let (reply, _) = streamed(&unbuffered(), &deltas);
+    assert_eq!(calls(&reply), [""; 0]);
+    assert_eq!(faults(&reply), [FaultKind::UnreadableArguments]);
+    assert_eq!(calls(&streamed(&parser(), &deltas).0), ["a f {}"]);
+}
+
+#[test]
 fn a_message_that_was_cut_off_has_its_last_call_among_the_incomplete() {
     let delta = |call: Value| json!({"choices": [{"delta": {"tool_calls": [call]}}]});
     let deltas = [

@@ -386,24 +386,19 @@ impl Builder {
         let Some(place) = self.table.last() else {
             return;
         };
-        let call = self.table.calls().get(place);
-        let Some((name, text)) = call.and_then(|call| Some((call.name.as_ref()?, call.json()?)))
+        let (Some(call), Some(entry)) =
+            (self.table.calls().get(place), self.entries.get_mut(place))
         else {
+            return;
+        };
+        let (None, Some(index)) = (&entry.made, entry.index) else {
             return;
         };
         let rules = self.parser.rules();
-        let Some(entry) = self
-            .entries
-            .get_mut(place)
-            .filter(|entry| entry.made.is_none())
-        else {
-            return;
-        };
-        let Some(index) = entry.index else {
-            return;
-        };
-        let passing = entry.passing.get_or_insert_with(|| Passing::new(&rules));
-        if let Some(delta) = passing.next(&rules, name, text) {
+        let passing = entry
+            .passing
+            .get_or_insert_with(|| Passing::new(&rules, call.starts));
+        if let Some(delta) = passing.next(&rules, call) {
             self.events.push(Event::ToolCallArguments { index, delta });
         }
     }
