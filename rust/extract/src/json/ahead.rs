@@ -4,13 +4,13 @@
 //! are kept between chunks, so a lookahead never starts again; it holds [`LIMIT`] tokens at most,
 //! so every byte of the text is looked at by a bounded number of lookaheads.
 
-use super::closers::{Closer, Match, closer_at};
+use super::closers::{Closers, Match};
 use super::glyph::{Glyph, Quote, Seen, glyph_at};
 use super::number::{Scalar, scalar};
 use super::scan;
 
 /// How many tokens a lookahead may hold.
-pub(super) const LIMIT: usize = 6;
+pub(super) const LIMIT: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tok {
@@ -68,7 +68,7 @@ enum Partial {
 pub(super) struct Input<'a> {
     pub(super) text: &'a str,
     pub(super) last: bool,
-    pub(super) closers: &'a [Closer],
+    pub(super) closers: &'a Closers,
 }
 
 impl<'a> Input<'a> {
@@ -92,12 +92,12 @@ pub(super) struct Ahead {
     at: usize,
     gap: Gap,
     partial: Partial,
-    /// Bytes read by this lookahead, for the tests of its cost.
+    /// Bytes read by all lookaheads, for the tests of their cost.
     pub(super) work: usize,
 }
 
 impl Ahead {
-    pub(super) const fn new(at: usize) -> Self {
+    pub(super) const fn new() -> Self {
         let empty = Token {
             tok: Tok::End,
             gap: Gap::None,
@@ -106,18 +106,19 @@ impl Ahead {
         Self {
             tokens: [empty; LIMIT],
             count: 0,
-            at,
+            at: 0,
             gap: Gap::None,
             partial: Partial::None,
             work: 0,
         }
     }
 
-    /// As [`Ahead::new`], right behind white space.
-    pub(super) const fn after_space(at: usize) -> Self {
-        let mut ahead = Self::new(at);
-        ahead.gap = Gap::Space;
-        ahead
+    /// Looks from `at` on, behind white space of this kind.
+    pub(super) fn begin_at(&mut self, at: usize, gap: Gap) {
+        self.count = 0;
+        self.at = at;
+        self.gap = gap;
+        self.partial = Partial::None;
     }
 
     /// The token with this index, or None while the text does not reach so far.
@@ -202,10 +203,7 @@ impl Ahead {
     }
 
     fn closer(&self, input: Input<'_>) -> Match {
-        if input.closers.is_empty() {
-            return Match::No;
-        }
-        closer_at(input.closers, input.bytes(), self.at, input.last)
+        input.closers.at(input.bytes(), self.at, input.last)
     }
 
     fn open_string(&mut self, at: usize, end: usize, quote: Quote, input: Input<'_>) -> bool {

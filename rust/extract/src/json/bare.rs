@@ -3,8 +3,8 @@
 //! A token ends where structure begins. In an object a comma ends it only when a key follows, so
 //! that `1,250` and `call me, maybe` stay whole; in an array every comma does.
 
-use super::ahead::{Ahead, Input, Tok};
-use super::closers::{Match, closer_at};
+use super::ahead::{Gap, Input, Tok};
+use super::closers::Match;
 use super::decide::{self, Shape, Verdict};
 use super::glyph::{Glyph, Quote, Seen};
 use super::kinds::{Error, ErrorKind, RepairKind};
@@ -106,12 +106,10 @@ impl Reader {
     }
 
     fn bare_mark(&mut self, seen: Seen, input: Input<'_>) -> Flow {
-        if !input.closers.is_empty() {
-            match closer_at(input.closers, input.bytes(), self.at, input.last) {
-                Match::Yes => return self.end_bare(input),
-                Match::Partial => return Flow::More,
-                Match::No => {}
-            }
+        match input.closers.at(input.bytes(), self.at, input.last) {
+            Match::Yes => return self.end_bare(input),
+            Match::Partial => return Flow::More,
+            Match::No => {}
         }
         match seen.glyph {
             Glyph::CloseBrace | Glyph::CloseBracket | Glyph::CloseParen => {
@@ -123,8 +121,7 @@ impl Reader {
             _ => {}
         }
         if self.bare.gap != Sep::None && !self.bare.key {
-            self.look(self.at);
-            self.ahead = Ahead::after_space(self.at);
+            self.ahead.begin_at(self.at, Gap::Space);
             self.bare.question = Question::Gap;
             return Flow::Go;
         }

@@ -42,29 +42,105 @@ pub(super) enum Match {
     Partial,
 }
 
-/// Whether one of the closers stands at `at`.
-pub(super) fn closer_at(closers: &[Closer], bytes: &[u8], at: usize, last: bool) -> Match {
-    let rest = bytes.get(at..).unwrap_or_default();
-    let mut found = Match::No;
-    for closer in closers {
-        let literal = closer.literal.as_bytes();
-        let shared = rest.len().min(literal.len());
-        let alike = shared > 0
-            && rest
+/// Closers with what finds them quickly.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Closers {
+    all: Arc<[Closer]>,
+    /// The bytes that one of them may begin with, as a set of bits.
+    first: [u64; 4],
+    longest: usize,
+}
+
+impl Closers {
+    pub(super) fn new(all: &Arc<[Closer]>) -> Self {
+        let mut first = [0; 4];
+        for byte in all
+            .iter()
+            .filter_map(|closer| closer.literal.bytes().next())
+        {
+            for byte in [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] {
+                if let Some(bits) = first.get_mut(usize::from(byte >> 6)) {
+                    *bits |= 1 << (byte & 63);
+                }
+            }
+        }
+        Self {
+            all: Arc::clone(all),
+            first,
+            longest: all
+                .iter()
+                .map(|closer| closer.literal.len())
+                .max()
+                .unwrap_or(0),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.longest == 0
+    }
+
+    /// The length of the longest.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Whether one may begin with this byte.
+    #[inline]
+    pub(super) fn may_begin(&self, byte: u8) -> bool {
+        let [low, ascii, high, higher] = self.first;
+        let bits = match byte >> 6 {
+            0 => low,
+            1 => ascii,
+            2 => high,
+            _ => higher,
+        };
+        bits >> (byte & 63) & 1 == 1
+    }
+
+    /// Whether one stands at `at`.
+    #[inline]
+    pub(super) fn at(&self, bytes: &[u8], at: usize, last: bool) -> Match {
+        match bytes.get(at) {
+            Some(&byte) if self.may_begin(byte) => self.compare(bytes, at, last),
+            _ => Match::No,
+        }
+    }
+
+    fn compare(&self, bytes: &[u8], at: usize, last: bool) -> Match {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let mut found = Match::No;
+        for closer in self.all.iter() {
+            let literal = closer.literal.as_bytes();
+            let shared = rest.len().min(literal.len());
+            let alike = rest
                 .iter()
                 .zip(literal)
                 .all(|(left, right)| left.eq_ignore_ascii_case(right));
-        if !alike || (closer.line_start && !starts_line(bytes, at)) {
-            continue;
+            if !alike || shared == 0 || (closer.line_start && !starts_line(bytes, at)) {
+                continue;
+            }
+            if shared == literal.len() {
+                return Match::Yes;
+            }
+            if !last {
+                found = Match::Partial;
+            }
         }
-        if shared == literal.len() {
-            return Match::Yes;
-        }
-        if !last {
-            found = Match::Partial;
-        }
+        found
     }
-    found
+
+    /// The first one that begins in `from..to`, wholly inside the text.
+    pub(super) fn find(&self, bytes: &[u8], from: usize, to: usize) -> Option<usize> {
+        let region = bytes.get(from..to).unwrap_or_default();
+        let mut at = from;
+        for byte in region {
+            if self.may_begin(*byte) && self.compare(bytes, at, true) == Match::Yes {
+                return Some(at);
+            }
+            at += 1;
+        }
+        None
+    }
 }
 
 /// Whether only spaces and tabs stand between `at` and the start of its line.
@@ -80,27 +156,4 @@ pub(super) fn starts_line(bytes: &[u8], at: usize) -> bool {
         }
     }
     before.len() < 8
-}
-
-/// The first closer that begins in `from..to`, wholly inside the text.
-pub(super) fn find_closer(
-    closers: &[Closer],
-    bytes: &[u8],
-    from: usize,
-    to: usize,
-) -> Option<usize> {
-    let region = bytes.get(from..to).unwrap_or_default();
-    closers
-        .iter()
-        .filter_map(|closer| {
-            let first = *closer.literal.as_bytes().first()?;
-            memchr::memchr2_iter(
-                first.to_ascii_lowercase(),
-                first.to_ascii_uppercase(),
-                region,
-            )
-            .map(|found| from + found)
-            .find(|&at| closer_at(std::slice::from_ref(closer), bytes, at, true) == Match::Yes)
-        })
-        .min()
 }

@@ -64,9 +64,26 @@ pub(super) struct Seen {
 #[inline]
 pub(super) fn glyph_at(text: &str, at: usize) -> Option<Seen> {
     let byte = *text.as_bytes().get(at)?;
-    if byte >= 0x80 {
-        return wide_glyph(text, at);
+    match ASCII.get(usize::from(byte)) {
+        Some(seen) => Some(*seen),
+        None => wide_glyph(text, at),
     }
+}
+
+static ASCII: [Seen; 128] = ascii();
+
+#[allow(clippy::cast_possible_truncation)] // The index is below 128.
+const fn ascii() -> [Seen; 128] {
+    let mut table = [ascii_glyph(0); 128];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = ascii_glyph(byte as u8);
+        byte += 1;
+    }
+    table
+}
+
+const fn ascii_glyph(byte: u8) -> Seen {
     let (glyph, plain) = match byte {
         b' ' | b'\t' | b'\r' => (Glyph::Space, true),
         b'\n' => (Glyph::Newline, true),
@@ -92,11 +109,11 @@ pub(super) fn glyph_at(text: &str, at: usize) -> Option<Seen> {
         b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'-' => (Glyph::Word, true),
         _ => (Glyph::Other, false),
     };
-    Some(Seen {
+    Seen {
         glyph,
         length: 1,
         plain,
-    })
+    }
 }
 
 #[cold]

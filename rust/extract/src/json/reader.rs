@@ -5,9 +5,9 @@
 //! end was misjudged are read a second time with the right end, at most once each, which keeps the
 //! whole linear.
 
-use super::ahead::{Ahead, Input, Tok};
+use super::ahead::{Ahead, Gap, Input, Tok};
 use super::bare::Bare;
-use super::closers::{Closer, Match, closer_at};
+use super::closers::{Closer, Closers, Match};
 use super::decide::{self, Mismatch, Shape};
 use super::glyph::{Glyph, Quote, Seen};
 use super::kinds::{Error, ErrorKind, RepairKind};
@@ -248,6 +248,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug)]
 pub struct Reader {
     pub(super) options: ReaderOptions,
+    closers: Closers,
     start: usize,
     pub(super) at: usize,
     pub(super) state: State,
@@ -304,6 +305,7 @@ impl Reader {
         }
         let strict_allowed = strict::is_safe(&options.closers);
         Self {
+            closers: Closers::new(&options.closers),
             options,
             start,
             at: start,
@@ -322,7 +324,7 @@ impl Reader {
             strict_allowed,
             text: Text::default(),
             bare: Bare::default(),
-            ahead: Ahead::new(start),
+            ahead: Ahead::new(),
             comment: Comment {
                 block: false,
                 then: State::Value,
@@ -349,15 +351,19 @@ impl Reader {
             return self.finish(Status::Failed(error));
         }
         if self.out.capacity() == 0 {
-            let rest = text.len().saturating_sub(self.at);
-            self.out.reserve(rest.min(FIRST_RESERVE));
+            self.make_room(text);
         }
-        let closers = Arc::clone(&self.options.closers);
-        let input = Input {
+        let closers = std::mem::take(&mut self.closers);
+        let status = self.read_on(Input {
             text,
             last,
             closers: &closers,
-        };
+        });
+        self.closers = closers;
+        status
+    }
+
+    fn read_on(&mut self, input: Input<'_>) -> Status {
         loop {
             let before = self.at;
             if matches!(self.state, State::Value | State::Key | State::Next) {
@@ -367,12 +373,13 @@ impl Reader {
             self.work += self.at.abs_diff(before) + 1;
             #[cfg(test)]
             assert!(
-                self.work < 400 * (text.len() + 10),
-                "no progress in state {:?} at {} of {text:?}",
+                self.work < 400 * (input.text.len() + 10),
+                "no progress in state {:?} at {} of {:?}",
                 self.state,
                 self.at,
+                input.text,
             );
-            if last && matches!(flow, Flow::More) {
+            if input.last && matches!(flow, Flow::More) {
                 flow = self.end_of_text(input);
             }
             if let (Flow::Fail(error), Mode::Document) = (&flow, self.options.mode) {
@@ -380,7 +387,7 @@ impl Reader {
             }
             match flow {
                 Flow::Go => {}
-                Flow::More if last => {
+                Flow::More if input.last => {
                     let error = Error::new(ErrorKind::Unreadable, self.at);
                     return self.finish(Status::Failed(error));
                 }
@@ -540,8 +547,7 @@ impl Reader {
     }
 
     pub(super) fn look(&mut self, at: usize) {
-        self.work += self.ahead.work;
-        self.ahead = Ahead::new(at);
+        self.ahead.begin_at(at, Gap::None);
     }
 
     /// Passes over white space; None at the end of the text.
@@ -563,12 +569,10 @@ impl Reader {
     /// What may stand between any two tokens: comments, ellipses, stray backslashes, closers from
     /// outside. None when the character is something else.
     fn step_noise(&mut self, seen: Seen, input: Input<'_>) -> Option<Flow> {
-        if !input.closers.is_empty() {
-            match closer_at(input.closers, input.bytes(), self.at, input.last) {
-                Match::Yes => return Some(self.end_at_closer(input)),
-                Match::Partial => return Some(Flow::More),
-                Match::No => {}
-            }
+        match input.closers.at(input.bytes(), self.at, input.last) {
+            Match::Yes => return Some(self.end_at_closer(input)),
+            Match::Partial => return Some(Flow::More),
+            Match::No => {}
         }
         let bytes = input.bytes();
         let next = bytes.get(self.at + 1).copied();
@@ -649,7 +653,7 @@ impl Reader {
             memchr::memchr(b'\n', rest).map(|found| self.at + found)
         };
         let limit = end.unwrap_or(bytes.len());
-        if let Some(closer) = super::closers::find_closer(input.closers, bytes, self.at, limit) {
+        if let Some(closer) = input.closers.find(bytes, self.at, limit) {
             self.at = closer;
             self.state = self.comment.then;
             return Flow::Go;
@@ -665,13 +669,7 @@ impl Reader {
             return Flow::More;
         }
         // The end of the text may hold the beginning of an end.
-        let tail = input
-            .closers
-            .iter()
-            .map(|closer| closer.literal.len())
-            .max()
-            .unwrap_or(0)
-            .max(2);
+        let tail = input.closers.longest().max(2);
         self.at = self.at.max(bytes.len().saturating_sub(tail));
         Flow::More
     }
@@ -685,9 +683,6 @@ impl Reader {
     }
 
     pub(super) fn push_frame(&mut self, frame: Frame) {
-        if self.frames.capacity() == 0 {
-            self.frames.reserve(8);
-        }
         self.frames.push(frame);
     }
 
@@ -900,6 +895,17 @@ impl Reader {
     /// Whether the next value is one of those to be recorded.
     pub(super) fn records_members(&self) -> bool {
         self.frames.len() <= self.options.member_depth && self.members.len() < MAX_MEMBERS
+    }
+
+    /// Room for the first things of each kind, so that small values do not grow step by step.
+    #[cold]
+    fn make_room(&mut self, text: &str) {
+        let rest = text.len().saturating_sub(self.at);
+        self.out.reserve(rest.clamp(16, FIRST_RESERVE));
+        self.frames.reserve(8);
+        if self.options.member_depth > 0 {
+            self.members.reserve((rest / 16).clamp(4, 64));
+        }
     }
 
     /// A member that begins here.

@@ -2,7 +2,7 @@
 //! around says that they end.
 
 use super::ahead::{Input, Tok, quote_at};
-use super::closers::{Closer, Match, closer_at, find_closer};
+use super::closers::Match;
 use super::decide::{self, Context, Role, Shape, Verdict};
 use super::glyph::{Glyph, Quote};
 use super::kinds::RepairKind;
@@ -292,7 +292,7 @@ impl Reader {
         }
         // Most quotes inside a text stand right before a letter.
         let next = input.bytes().get(self.at + length);
-        if next.is_some_and(u8::is_ascii_alphanumeric) && !self.may_open() {
+        if next.is_some_and(u8::is_ascii_alphanumeric) && !self.may_open(input) {
             self.quote_is_data(length, input);
             return Flow::Go;
         }
@@ -303,8 +303,8 @@ impl Reader {
     }
 
     /// Whether the quote at `self.at` may open what follows a string without an end.
-    fn may_open(&self) -> bool {
-        self.text.quotes == 0 || !self.options.closers.is_empty()
+    fn may_open(&self, input: Input<'_>) -> bool {
+        self.text.quotes == 0 || !input.closers.is_empty()
     }
 
     /// A mark that has no meaning for this kind of string.
@@ -358,7 +358,7 @@ impl Reader {
             None => Flow::More,
             Some(Verdict::Close) => self.close_text(self.at, length, input),
             Some(Verdict::Data) => {
-                if self.may_open() {
+                if self.may_open(input) {
                     self.text.opening = true;
                     self.look(self.at);
                     return Flow::Go;
@@ -448,8 +448,8 @@ impl Reader {
     fn search_closer(&mut self, to: usize, input: Input<'_>) {
         if self.text.closer.is_none() && !input.closers.is_empty() {
             let from = self.text.searched;
-            self.text.closer = find_closer(input.closers, input.bytes(), from, to);
-            let back = to.saturating_sub(longest(input.closers));
+            self.text.closer = input.closers.find(input.bytes(), from, to);
+            let back = to.saturating_sub(input.closers.longest());
             self.text.searched = back.max(from);
         }
     }
@@ -793,10 +793,9 @@ impl Reader {
     }
 
     fn closer_may_have_begun(&self, input: Input<'_>) -> bool {
-        let longest = longest(input.closers);
+        let longest = input.closers.longest();
         let from = self.at.saturating_sub(longest).max(self.text.body);
-        (from..self.at)
-            .any(|at| closer_at(input.closers, input.bytes(), at, false) == Match::Partial)
+        (from..self.at).any(|at| input.closers.at(input.bytes(), at, false) == Match::Partial)
     }
 
     /// How much of the output is settled while a string is being read.
@@ -835,11 +834,6 @@ impl Reader {
 /// Whether a character at the end of what was read may belong to what follows the string.
 fn may_be_outside(character: char) -> bool {
     matches!(character, ',' | '\u{ff0c}' | '}' | ']' | ')') || character.is_whitespace()
-}
-
-fn longest(closers: &[Closer]) -> usize {
-    let lengths = closers.iter().map(|closer| closer.literal.len());
-    lengths.max().unwrap_or(0)
 }
 
 /// What a `\u` escape is.
