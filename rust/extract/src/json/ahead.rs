@@ -250,6 +250,13 @@ impl Ahead {
             let Some(&byte) = bytes.get(self.at) else {
                 return input.last && self.push(Tok::OpenStr, at, self.at);
             };
+            if byte == b'"' && quote == Quote::Double {
+                return self.push(Tok::Str, at, self.at + 1);
+            }
+            if byte < 0x20 {
+                self.at += 1;
+                continue;
+            }
             let escaped = byte == b'\\' && quote != Quote::EscapedDouble;
             if escaped {
                 match input
@@ -303,7 +310,16 @@ fn word_kind(word: &str) -> Tok {
 
 /// The length of a quote at `at` that ends a string of this kind, 0 when there is none there, or
 /// an error when the text ends too soon to tell.
+#[inline]
 pub(super) fn quote_at(input: Input<'_>, at: usize, quote: Quote) -> Result<usize, ()> {
+    match quote {
+        Quote::Double => Ok(usize::from(input.bytes().get(at) == Some(&b'"'))),
+        Quote::Single => Ok(usize::from(input.bytes().get(at) == Some(&b'\''))),
+        _ => foreign_quote_at(input, at, quote),
+    }
+}
+
+fn foreign_quote_at(input: Input<'_>, at: usize, quote: Quote) -> Result<usize, ()> {
     let bytes = input.bytes();
     let literal: &[u8] = match quote {
         Quote::EscapedDouble => b"\\\"",

@@ -7,10 +7,10 @@ use super::ahead::{Gap, Input, Tok};
 use super::closers::Match;
 use super::decide::{self, Shape, Verdict};
 use super::glyph::{Glyph, Quote, Seen};
-use super::kinds::{Error, ErrorKind, RepairKind};
+use super::kinds::{ErrorKind, RepairKind};
 use super::number::{Scalar, is_unfinished, scalar};
 use super::reader::{Flow, Kind, Reader, State};
-use super::string::Text;
+use super::string::control_escape;
 
 /// Numbers beyond the range of a double that are recorded for one value.
 const MAX_HUGE_NUMBERS: usize = 1 << 10;
@@ -24,6 +24,8 @@ pub(super) struct Bare {
     /// What stands between `end` and `self.at`.
     gap: Sep,
     key: bool,
+    /// Whether it holds white space, so that it is text.
+    spaced: bool,
     /// Brackets opened inside the token.
     depth: usize,
     /// What is being looked at.
@@ -43,8 +45,8 @@ enum Sep {
 enum Question {
     #[default]
     None,
-    /// Does what follows a gap belong to the token?
-    Gap,
+    /// Does what follows a gap belong to the token? `whole`: it is a number or literal so far.
+    Gap { whole: bool },
     /// Does a quote end the token?
     Quote,
     /// Does a parenthesis open the argument of a wrapper?
@@ -66,27 +68,43 @@ impl Reader {
     pub(super) fn step_bare(&mut self, input: Input<'_>) -> Flow {
         match self.bare.question {
             Question::None => {}
-            Question::Gap => return self.step_gap(input),
+            Question::Gap { whole } => return self.step_gap(whole, input),
             Question::Quote => return self.step_bare_quote(input),
             Question::Wrapper => return self.step_wrapper(input),
         }
         loop {
+            if self.bare.gap == Sep::None {
+                self.skip_word(input);
+            }
             let Some(seen) = input.glyph(self.at) else {
                 return Flow::More;
             };
             match seen.glyph {
                 Glyph::Word | Glyph::Dot | Glyph::Plus | Glyph::Equals
-                    if self.bare.gap == Sep::None =>
+                    if self.bare.gap == Sep::None
+                        && !(self.bare.key && seen.glyph == Glyph::Equals) =>
                 {
                     self.take_bare(seen);
                 }
                 Glyph::Space | Glyph::Newline => self.take_gap(seen),
                 _ => match self.bare_mark(seen, input) {
-                    Flow::Go
-                        if self.state == State::Bare && self.bare.question == Question::None => {}
+                    Flow::Go if self.state == State::Bare => {}
                     other => return other,
                 },
             }
+        }
+    }
+
+    /// Takes plain letters and digits in one go.
+    fn skip_word(&mut self, input: Input<'_>) {
+        let rest = input.bytes().get(self.at..).unwrap_or_default();
+        let length = rest
+            .iter()
+            .position(|byte| !byte.is_ascii_alphanumeric())
+            .unwrap_or(rest.len());
+        if length > 0 {
+            self.at += length;
+            self.bare.end = self.at;
         }
     }
 
@@ -116,22 +134,31 @@ impl Reader {
                 return self.bare_closer(seen, input);
             }
             Glyph::Comma => return self.bare_comma(seen, input),
-            Glyph::Colon if self.bare.key => return self.end_bare(input),
-            Glyph::Equals if self.bare.key => return self.end_bare(input),
+            Glyph::Colon | Glyph::Equals if self.bare.key => return self.end_bare(input),
             _ => {}
         }
         if self.bare.gap != Sep::None && !self.bare.key {
+            let whole = self.bare_is_scalar(input);
+            if seen.glyph == Glyph::Word && self.bare.gap == Sep::Space && !whole {
+                self.bare.gap = Sep::None;
+                self.bare.spaced = true;
+                return Flow::Go;
+            }
             self.ahead.begin_at(self.at, Gap::Space);
-            self.bare.question = Question::Gap;
-            return Flow::Go;
+            self.bare.question = Question::Gap { whole };
+            return self.step_gap(whole, input);
         }
         let next = input.bytes().get(self.at + seen.length).copied();
         match seen.glyph {
-            Glyph::Quote(quote) => self.bare_quote(quote, seen),
+            Glyph::Quote(_) => {
+                self.look(self.at + seen.length);
+                self.bare.question = Question::Quote;
+                self.step_bare_quote(input)
+            }
             Glyph::OpenParen if self.bare.gap == Sep::None && self.names_wrapper(input) => {
                 self.look(self.at + seen.length);
                 self.bare.question = Question::Wrapper;
-                Flow::Go
+                self.step_wrapper(input)
             }
             Glyph::OpenParen | Glyph::OpenBracket | Glyph::OpenBrace => {
                 self.bare.depth += 1;
@@ -153,7 +180,7 @@ impl Reader {
             Glyph::Backslash if self.escaped && next == Some(b'"') => {
                 self.look(self.at + 2);
                 self.bare.question = Question::Quote;
-                Flow::Go
+                self.step_bare_quote(input)
             }
             _ => {
                 self.take_bare(seen);
@@ -164,8 +191,7 @@ impl Reader {
 
     fn bare_closer(&mut self, seen: Seen, input: Input<'_>) -> Flow {
         let data = self.bare.depth > 0
-            || (seen.glyph == Glyph::CloseParen
-                && !self.frames.iter().any(|frame| frame.shape == Shape::Parens));
+            || (seen.glyph == Glyph::CloseParen && self.frames.nearest(Shape::Parens).is_none());
         if !data {
             return self.end_bare(input);
         }
@@ -188,51 +214,43 @@ impl Reader {
     }
 
     fn bare_is_scalar(&self, input: Input<'_>) -> bool {
-        !matches!(
-            scalar(input.slice(self.bare.start, self.bare.end)),
-            Scalar::Text
-        )
+        let token = input.slice(self.bare.start, self.bare.end);
+        !self.bare.spaced && scalar(token) != Scalar::Text
     }
 
     /// Something follows a gap: the next entry, or more of the token.
-    fn step_gap(&mut self, input: Input<'_>) -> Flow {
-        match self.gap_ends(input) {
-            None => Flow::More,
-            Some(true) => {
-                self.bare.question = Question::None;
-                self.end_bare(input)
-            }
-            Some(false) => {
-                self.bare.question = Question::None;
-                let Some(seen) = input.glyph(self.at) else {
-                    return Flow::More;
-                };
-                self.bare.gap = Sep::None;
-                if let Glyph::Quote(_) = seen.glyph {
-                    self.look(self.at + seen.length);
-                    self.bare.question = Question::Quote;
-                    return Flow::Go;
-                }
-                if matches!(
-                    seen.glyph,
-                    Glyph::OpenBrace | Glyph::OpenBracket | Glyph::OpenParen
-                ) {
-                    self.bare.depth += 1;
-                }
-                self.take_bare(seen);
-                Flow::Go
-            }
+    fn step_gap(&mut self, whole: bool, input: Input<'_>) -> Flow {
+        let Some(ends) = self.gap_ends(whole, input) else {
+            return Flow::More;
+        };
+        let Some(seen) = input.glyph(self.at) else {
+            return Flow::More;
+        };
+        self.bare.question = Question::None;
+        if ends {
+            return self.end_bare(input);
         }
+        self.bare.gap = Sep::None;
+        self.bare.spaced = true;
+        match seen.glyph {
+            Glyph::Quote(_) => {
+                self.look(self.at + seen.length);
+                self.bare.question = Question::Quote;
+                return self.step_bare_quote(input);
+            }
+            Glyph::OpenBrace | Glyph::OpenBracket | Glyph::OpenParen => self.bare.depth += 1,
+            _ => {}
+        }
+        self.take_bare(seen);
+        Flow::Go
     }
 
-    fn gap_ends(&mut self, input: Input<'_>) -> Option<bool> {
-        let object = self.inside() == Some(Shape::Object);
+    fn gap_ends(&mut self, whole: bool, input: Input<'_>) -> Option<bool> {
         let next = self.ahead.token(0, input)?.tok;
         if matches!(next, Tok::Closer | Tok::Comment | Tok::Ellipsis | Tok::End) {
             return Some(true);
         }
-        let whole = self.bare_is_scalar(input);
-        if object {
+        if self.inside() == Some(Shape::Object) {
             let key = decide::begins_key(&mut self.ahead, 0, input)?;
             let quoted = matches!(next, Tok::Str | Tok::OpenStr);
             return Some(match self.bare.gap {
@@ -251,18 +269,6 @@ impl Reader {
                 | Tok::Literal
         );
         Some(starts && (whole || self.bare.gap == Sep::Newline))
-    }
-
-    fn bare_quote(&mut self, quote: Quote, seen: Seen) -> Flow {
-        let prefix_length = self.bare.end - self.bare.start;
-        let simple = matches!(quote, Quote::Double | Quote::Single);
-        self.bare.question = Question::Quote;
-        self.look(self.at + seen.length);
-        if simple && prefix_length == 1 && !self.bare.key {
-            // Decided in the next step, where the text is at hand.
-            self.bare.question = Question::Quote;
-        }
-        Flow::Go
     }
 
     fn step_bare_quote(&mut self, input: Input<'_>) -> Flow {
@@ -304,7 +310,7 @@ impl Reader {
         self.bare.question = Question::None;
         if closes {
             let flow = self.end_bare(input);
-            if matches!(flow, Flow::Go | Flow::Done { .. }) {
+            if matches!(flow, Flow::Go | Flow::Over) {
                 self.at += length;
             }
             return flow;
@@ -394,14 +400,14 @@ impl Reader {
                 Kind::Number
             }
             Scalar::OutOfRange => {
-                return Flow::Fail(Error::new(ErrorKind::NumberOutOfRange, start));
+                return self.fail(ErrorKind::NumberOutOfRange, start);
             }
             Scalar::Literal("null", _) | Scalar::NonFinite => Kind::Null,
             Scalar::Literal(..) => Kind::Boolean,
             Scalar::Text => Kind::String,
         };
         if kind == Kind::String && self.frames.is_empty() {
-            return Flow::Fail(Error::new(ErrorKind::Unreadable, start));
+            return self.fail(ErrorKind::Unreadable, start);
         }
         let resume = self.at;
         self.at = self.bare.end;
@@ -440,7 +446,7 @@ impl Reader {
         let start = self.bare.start;
         let token = input.slice(start, self.bare.end);
         if token.is_empty() {
-            return Flow::Fail(Error::new(ErrorKind::Unreadable, start));
+            return self.fail(ErrorKind::Unreadable, start);
         }
         self.begin_key(start);
         self.repair(RepairKind::QuoteAdded, start);
@@ -455,12 +461,9 @@ impl Reader {
             match character {
                 '"' => self.out.push_str("\\\""),
                 '\\' => self.out.push_str("\\\\"),
-                '\n' => self.out.push_str("\\n"),
-                '\r' => self.out.push_str("\\r"),
-                '\t' => self.out.push_str("\\t"),
                 '\0'..' ' => {
-                    let code = format!("\\u{:04x}", u32::from(character));
-                    self.out.push_str(&code);
+                    let byte = u8::try_from(character).unwrap_or(0);
+                    self.out.push_str(control_escape(byte));
                 }
                 _ => self.out.push(character),
             }
@@ -495,7 +498,6 @@ impl Reader {
     }
 
     fn open_parens(&mut self, seen: Seen) -> Flow {
-        self.text = Text::default();
         self.open(Shape::Parens, seen)
     }
 }

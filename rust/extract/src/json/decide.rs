@@ -47,8 +47,8 @@ pub(super) struct Context {
 }
 
 impl Context {
-    fn pairs_up(self) -> bool {
-        self.quotes.is_multiple_of(2)
+    pub(super) fn pairs_up(self) -> bool {
+        self.quotes % 2 == 0
     }
 }
 
@@ -351,34 +351,33 @@ pub(super) enum Mismatch {
     Stray,
 }
 
-/// Decides by what follows the closer. `outer` is the container left when everything up to the
-/// matching opener is closed (None: the value is over, the outer None: there is no such opener),
-/// `parent` the one left when only the innermost is, `inner` the innermost.
-#[allow(
-    clippy::option_option,
-    reason = "no outer container, or one without a shape"
-)]
-pub(super) fn mismatch(
-    ahead: &mut Ahead,
-    input: Input<'_>,
-    outer: Option<Option<Shape>>,
-    parent: Option<Shape>,
-    inner: Shape,
-) -> Option<Mismatch> {
-    if let Some(outer) = outer
-        && fits(ahead, input, outer)?
-    {
+/// The containers around a closer that does not match.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    pub(super) inner: Shape,
+    /// Around the innermost; None: the value is over with it.
+    pub(super) parent: Option<Shape>,
+    /// Whether there is an opener that matches, and what is around that.
+    pub(super) opened: bool,
+    pub(super) outer: Option<Shape>,
+}
+
+/// Decides what a closer stands for by what follows it.
+pub(super) fn mismatch(ahead: &mut Ahead, input: Input<'_>, around: Around) -> Option<Mismatch> {
+    if around.opened && fits(ahead, input, around.outer)? {
         return Some(Mismatch::Missing);
     }
-    if fits(ahead, input, parent)? && (parent.is_some() || outer.is_none()) {
+    let wrong = fits(ahead, input, around.parent)?;
+    if wrong && (around.parent.is_some() || !around.opened) {
         return Some(Mismatch::Wrong);
     }
-    if outer.is_none() && fits(ahead, input, Some(inner))? {
+    if !around.opened && fits(ahead, input, Some(around.inner))? {
         return Some(Mismatch::Stray);
     }
-    Some(match outer {
-        Some(_) => Mismatch::Missing,
-        None => Mismatch::Wrong,
+    Some(if around.opened {
+        Mismatch::Missing
+    } else {
+        Mismatch::Wrong
     })
 }
 

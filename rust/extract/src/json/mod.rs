@@ -8,16 +8,22 @@
 mod ahead;
 mod bare;
 mod closers;
+mod closing;
 mod decide;
+mod entries;
+mod glance;
 mod glyph;
 mod kinds;
+mod noise;
 mod number;
 mod path;
 mod prose;
 mod reader;
 mod scan;
+mod stack;
 mod strict;
 mod string;
+mod structure;
 mod unescape;
 mod visit;
 

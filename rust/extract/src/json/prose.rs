@@ -9,7 +9,8 @@ use super::decide::{self, Shape};
 use super::glyph::{Glyph, Quote, Seen};
 use super::kinds::{Error, ErrorKind, RepairKind};
 use super::number::{Scalar, scalar};
-use super::reader::{Flow, Frame, Kind, Reader, State};
+use super::reader::{Flow, Kind, Mode, Reader, State, Status};
+use super::stack::Frame;
 use std::sync::{Arc, LazyLock};
 
 /// Tags whose blocks hold reasoning.
@@ -96,6 +97,7 @@ impl Reader {
         let bytes = input.bytes();
         let rest = bytes.get(at..).unwrap_or_default();
         match seen.glyph {
+            Glyph::OpenBrace if rest.get(1) == Some(&b'{') => {}
             Glyph::OpenBrace | Glyph::OpenBracket => return self.look_at_candidate(),
             Glyph::OpenParen if !self.document.begun => return self.look_at_candidate(),
             Glyph::Quote(Quote::Backtick) if rest.starts_with(b"```") => {
@@ -234,13 +236,6 @@ impl Reader {
     /// A quote at the very beginning: a string, an object without braces, or stray.
     fn quoted_document(&mut self, input: Input<'_>) -> Option<Candidate> {
         let first = self.ahead.token(0, input)?;
-        let inner = input.slice(first.at, input.text.len());
-        let inner = inner
-            .trim_start_matches(['"', '\'', '`', '\\'])
-            .trim_start();
-        if inner.is_empty() && !input.last {
-            return None;
-        }
         let second = self.ahead.token(1, input)?;
         match (first.tok, second.tok) {
             (Tok::Str, Tok::Colon) => return Some(Candidate::Entry),
@@ -297,9 +292,9 @@ impl Reader {
             self.out.push('{');
             self.open_member(Kind::Object, self.at);
         }
-        let mut frame = Frame::new(self, Shape::Object, self.out.rfind('{').unwrap_or(0), None);
+        let mut frame = Frame::new(Shape::Object, self.out.rfind('{').unwrap_or(0), None);
         frame.filled = again && !self.out.ends_with('{');
-        self.push_frame(frame);
+        self.frames.push(frame);
         self.comma = None;
         self.state = State::Key;
         if again {
@@ -442,7 +437,8 @@ impl Reader {
         }
         if none {
             let error = self.document.error;
-            return Flow::Fail(error.unwrap_or(Error::new(ErrorKind::NoValue, end)));
+            let error = error.unwrap_or(Error::new(ErrorKind::NoValue, end));
+            return self.fail(error.kind, error.offset);
         }
         if self.document.values > 1 {
             self.repair(RepairKind::ValuesCollected, end);
@@ -452,10 +448,8 @@ impl Reader {
                 *hole += 1;
             }
         }
-        Flow::Done {
-            end,
-            complete: !self.document.incomplete,
-        }
+        self.at = end;
+        self.done(!self.document.incomplete)
     }
 
     /// A document that is one bare scalar.
@@ -464,7 +458,7 @@ impl Reader {
         let (json, kind) = match scalar(token) {
             Scalar::Text => return None,
             Scalar::OutOfRange => {
-                return Some(Flow::Fail(Error::new(ErrorKind::NumberOutOfRange, start)));
+                return Some(self.fail(ErrorKind::NumberOutOfRange, start));
             }
             Scalar::Number => (token.to_owned(), None),
             Scalar::Rewritten(number) => (number, Some(RepairKind::NumberTranslated)),
@@ -480,11 +474,14 @@ impl Reader {
         Some(Flow::Go)
     }
 
-    /// A value could not be read: what follows is prose again.
-    pub(super) fn document_failure(&mut self, error: Error) -> Flow {
+    /// Whether a value of a document could not be read, so that what follows is prose again.
+    pub(super) fn resumes_as_prose(&mut self) -> bool {
+        let Status::Failed(error) = self.outcome else {
+            return false;
+        };
         let fatal = !matches!(error.kind, ErrorKind::Unreadable | ErrorKind::NoValue);
-        if fatal || self.state == State::Around {
-            return Flow::Fail(error);
+        if fatal || self.options.mode != Mode::Document || self.state == State::Around {
+            return false;
         }
         self.document.error.get_or_insert(error);
         self.out.truncate(self.document.value_out);
@@ -497,7 +494,7 @@ impl Reader {
         self.cut = false;
         self.document.mid_line = true;
         self.state = State::Around;
-        Flow::Go
+        true
     }
 }
 

@@ -7,9 +7,11 @@
 use super::ahead::Input;
 use super::closers::Closer;
 use super::decide::Shape;
+use super::entries::Entry;
 use super::number::{Scalar, scalar};
-use super::reader::{Entry, Frame, Kind, Member, Reader, State};
+use super::reader::{Kind, Member, Reader, State};
 use super::scan;
+use super::stack::Frame;
 
 /// Whether no closer from outside begins like a token of JSON.
 pub(super) fn is_safe(closers: &[Closer]) -> bool {
@@ -34,6 +36,19 @@ pub(super) fn is_safe(closers: &[Closer]) -> bool {
     })
 }
 
+/// Whether strict JSON can go on with this byte.
+fn may_go_on(state: State, byte: u8) -> bool {
+    match byte {
+        b' ' | b'\n' | b'\r' | b'\t' => true,
+        b'"' => state != State::Next,
+        b'}' => state != State::Value,
+        b',' => state == State::Next,
+        b']' => state != State::Key,
+        b'{' | b'[' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => state == State::Value,
+        _ => false,
+    }
+}
+
 /// A place in the text, with what the reader's stack says about it.
 struct Fast<'a> {
     reader: &'a mut Reader,
@@ -54,6 +69,12 @@ impl Reader {
     /// Reads strict JSON as far as it goes.
     pub(super) fn strict(&mut self, input: Input<'_>) {
         if self.comma.is_some() || !self.strict_allowed {
+            return;
+        }
+        let Some(&byte) = input.bytes().get(self.at) else {
+            return;
+        };
+        if !may_go_on(self.state, byte) {
             return;
         }
         let mut state = self.state;
@@ -333,8 +354,10 @@ impl Fast<'_> {
                 }
             }
         }
-        let frame = Frame::new(self.reader, shape, open, index);
-        self.reader.push_frame(frame);
+        let mut frame = Frame::new(shape, open, index);
+        frame.first_member = self.reader.members.len();
+        frame.first_valueless = self.reader.valueless.len();
+        self.reader.frames.push(frame);
         self.shape = Some(shape);
         self.filled = false;
         self.at = at + 1;
@@ -384,7 +407,7 @@ impl Fast<'_> {
             _ => Kind::Array,
         };
         let member = frame.member;
-        self.reader.pop_frame();
+        self.reader.frames.pop();
         let before = self.at;
         self.leave_out(before, at);
         self.at = at + 1;

@@ -4,6 +4,7 @@
 use super::ahead::{Input, Tok, quote_at};
 use super::closers::Match;
 use super::decide::{self, Context, Role, Shape, Verdict};
+use super::glance::glance;
 use super::glyph::{Glyph, Quote};
 use super::kinds::RepairKind;
 use super::path;
@@ -48,10 +49,19 @@ pub(super) struct Text {
     /// Whether an escape that JSON does not know was met, and one that it does.
     bad_escape: bool,
     soft_escape: bool,
+    any_escape: bool,
     /// Repairs recorded before the string.
     repairs: usize,
-    /// Whether the quote being judged was found to be no end.
-    opening: bool,
+    /// What is being asked about a quote.
+    asked: Asked,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    /// Does it end the string?
+    Closing,
+    /// Does it open what follows a string that ended here?
+    Opening(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +104,9 @@ impl Default for Text {
             literal: None,
             bad_escape: false,
             soft_escape: false,
+            any_escape: false,
             repairs: 0,
-            opening: false,
+            asked: Asked::Closing,
         }
     }
 }
@@ -238,6 +249,9 @@ impl Reader {
 
     /// Copies the body up to `to`.
     fn copy(&mut self, input: Input<'_>, to: usize) {
+        if to == self.text.copied {
+            return;
+        }
         let segment = input.slice(self.text.copied, to);
         let kept = segment.trim_end_matches(may_be_outside);
         if !kept.is_empty() {
@@ -260,14 +274,7 @@ impl Reader {
 
     fn control(&mut self, byte: u8, input: Input<'_>) {
         self.repair(RepairKind::EscapeAdded, self.at);
-        match byte {
-            b'\n' => self.replace(input, 1, "\\n"),
-            b'\r' => self.replace(input, 1, "\\r"),
-            b'\t' => self.replace(input, 1, "\\t"),
-            0x08 => self.replace(input, 1, "\\b"),
-            0x0c => self.replace(input, 1, "\\f"),
-            _ => self.replace(input, 1, &format!("\\u{byte:04x}")),
-        }
+        self.replace(input, 1, control_escape(byte));
     }
 
     /// A quote, or a character that may be one.
@@ -290,21 +297,48 @@ impl Reader {
             self.quote_is_data(length, input);
             return Flow::Go;
         }
-        // Most quotes inside a text stand right before a letter.
-        let next = input.bytes().get(self.at + length);
-        if next.is_some_and(u8::is_ascii_alphanumeric) && !self.may_open(input) {
-            self.quote_is_data(length, input);
-            return Flow::Go;
+        // Most quotes inside a text stand right before a letter, or beside another.
+        let rest = input.bytes().get(self.at + length..).unwrap_or_default();
+        let goes_on = match rest {
+            [b'"', ..] | [b'\\', b'"', ..] => self.text.quotes > 0,
+            [next, ..] => next.is_ascii_alphanumeric(),
+            [] => false,
+        };
+        let goes_on = goes_on && !input.closers.may_begin(rest.first().copied().unwrap_or(0));
+        if goes_on {
+            return self.no_end(length, input);
         }
-        self.look(self.at + length);
-        self.text.opening = false;
-        self.state = State::Quote;
-        Flow::Go
+        let context = self.context(input);
+        let seen = match self.text.quote {
+            Quote::Double => glance(input, self.at + length, context),
+            _ => None,
+        };
+        match seen {
+            Some(Verdict::Close) => self.close_text(self.at, length, input),
+            Some(Verdict::Data) => self.no_end(length, input),
+            None => {
+                self.look(self.at + length);
+                self.text.asked = Asked::Closing;
+                self.state = State::Quote;
+                self.step_quote(input)
+            }
+        }
     }
 
-    /// Whether the quote at `self.at` may open what follows a string without an end.
-    fn may_open(&self, input: Input<'_>) -> bool {
-        self.text.quotes == 0 || !input.closers.is_empty()
+    /// What surrounds the quote at `self.at`.
+    fn context(&mut self, input: Input<'_>) -> Context {
+        if self.text.quotes % 2 == 1 {
+            self.count_nesting(input);
+        }
+        Context {
+            role: self.text.role,
+            quotes: self.text.quotes,
+            nested: self.text.nesting > 0,
+            parent: self.frames.parent(),
+            array_open: self.frames.nearest(Shape::Array).is_some(),
+            object_open: self.frames.nearest(Shape::Object).is_some(),
+            parens_open: self.frames.nearest(Shape::Parens).is_some(),
+        }
     }
 
     /// A mark that has no meaning for this kind of string.
@@ -340,58 +374,29 @@ impl Reader {
         let Ok(length) = quote_at(input, self.at, self.text.quote) else {
             return Flow::More;
         };
-        if self.text.opening {
-            return self.step_opening(length, input);
+        if let Asked::Opening(end) = self.text.asked {
+            return self.step_opening(end, length, input);
         }
-        self.count_nesting(input);
-        let shape_open = |shape| self.frames.iter().any(|frame| frame.shape == shape);
-        let context = Context {
-            role: self.text.role,
-            quotes: self.text.quotes,
-            nested: self.text.nesting > 0,
-            parent: self.parent().map(|frame| frame.shape),
-            array_open: shape_open(Shape::Array),
-            object_open: shape_open(Shape::Object),
-            parens_open: shape_open(Shape::Parens),
-        };
+        let context = self.context(input);
         match decide::closing(&mut self.ahead, input, context) {
             None => Flow::More,
             Some(Verdict::Close) => self.close_text(self.at, length, input),
-            Some(Verdict::Data) => {
-                if self.may_open(input) {
-                    self.text.opening = true;
-                    self.look(self.at);
-                    return Flow::Go;
-                }
-                self.state = State::Text;
-                self.quote_is_data(length, input);
-                Flow::Go
-            }
+            Some(Verdict::Data) => self.no_end(length, input),
         }
     }
 
-    /// The quote is no end of this string: is it the beginning of what follows one?
-    fn step_opening(&mut self, length: usize, input: Input<'_>) -> Flow {
+    /// The quote at `self.at` does not end the string: it is data, unless the string has ended
+    /// before it.
+    fn no_end(&mut self, length: usize, input: Input<'_>) -> Flow {
         if let Some(closer) = self.closer_before(self.at, input) {
             return self.reread(Limit::Cut(closer));
         }
-        if self.text.quotes == 0
-            && let Some(end) = self.separator_before(input)
-        {
-            let opens = match self.text.role {
-                Role::Value => decide::opens_key(&mut self.ahead, input),
-                Role::Item => decide::opens_item(&mut self.ahead, input),
-                Role::Key => self.key_ran_on(input),
-                Role::Root => Some(false),
-            };
-            match opens {
-                None => return Flow::More,
-                Some(true) if self.text.role == Role::Key => {
-                    let colon = self.colon_in_key(input).unwrap_or(end);
-                    return self.reread(Limit::Cut(colon));
-                }
-                Some(true) => return self.reread(Limit::Cut(end)),
-                Some(false) => {}
+        if self.text.quotes == 0 {
+            if let Some(end) = self.end_before(input) {
+                self.look(self.at);
+                self.text.asked = Asked::Opening(end);
+                self.state = State::Quote;
+                return self.step_opening(end, length, input);
             }
         }
         self.state = State::Text;
@@ -399,12 +404,32 @@ impl Reader {
         Flow::Go
     }
 
-    /// A key without a closing quote has run on into its value: `{"a: 1, "b": 2}`.
-    fn key_ran_on(&mut self, input: Input<'_>) -> Option<bool> {
-        if self.colon_in_key(input).is_none() {
-            return Some(false);
+    /// Where the string has ended, should the quote at `self.at` open what follows it.
+    fn end_before(&self, input: Input<'_>) -> Option<usize> {
+        let separator = self.separator_before(input)?;
+        match self.text.role {
+            Role::Root => None,
+            Role::Value | Role::Item => Some(separator),
+            // The key has run on into its value: `{"a: 1, "b": 2}`.
+            Role::Key => self.colon_in_key(input),
         }
-        decide::opens_key(&mut self.ahead, input)
+    }
+
+    /// Does the quote open what follows a string without an end?
+    fn step_opening(&mut self, end: usize, length: usize, input: Input<'_>) -> Flow {
+        let opens = match self.text.role {
+            Role::Item => decide::opens_item(&mut self.ahead, input),
+            _ => decide::opens_key(&mut self.ahead, input),
+        };
+        match opens {
+            None => Flow::More,
+            Some(true) => self.reread(Limit::Cut(end)),
+            Some(false) => {
+                self.state = State::Text;
+                self.quote_is_data(length, input);
+                Flow::Go
+            }
+        }
     }
 
     fn colon_in_key(&self, input: Input<'_>) -> Option<usize> {
@@ -449,15 +474,17 @@ impl Reader {
         if self.text.closer.is_none() && !input.closers.is_empty() {
             let from = self.text.searched;
             self.text.closer = input.closers.find(input.bytes(), from, to);
+            // One that the text ends in may be whole the next time.
+            let whole = to + input.closers.longest() <= input.text.len();
             let back = to.saturating_sub(input.closers.longest());
-            self.text.searched = back.max(from);
+            self.text.searched = if whole { to } else { back.max(from) };
         }
     }
 
     /// Where the closers of all open containers begin that stand right before `end`.
     fn own_closers_before(&self, end: usize, input: Input<'_>) -> Option<usize> {
         let mut body = input.slice(self.text.body, end).trim_end();
-        for frame in &self.frames {
+        for frame in self.frames.iter() {
             let closer = match frame.shape {
                 Shape::Object => '}',
                 Shape::Array => ']',
@@ -603,6 +630,10 @@ impl Reader {
         if self.text.path.is_some() || self.text.quote == Quote::EscapedDouble {
             return;
         }
+        let drive = input.bytes().get(at.wrapping_sub(1)) == Some(&b':');
+        if !drive && self.text.any_escape {
+            return;
+        }
         let body = input.slice(self.text.body, at + 1);
         if path::ends_in_drive(body) {
             self.copy(input, at);
@@ -613,10 +644,11 @@ impl Reader {
                 self.text.path = Some(at);
                 self.text.hold = Some(self.text.out);
             }
-        } else if self.text.named == 0 {
+        } else if !self.text.any_escape {
             self.text.named = at;
             self.text.relative = path::begins(body).then_some(self.text.out);
         }
+        self.text.any_escape = true;
     }
 
     /// Where the path begins whose backslashes are to be read literally.
@@ -813,15 +845,14 @@ impl Reader {
 
     /// What follows a bare token's quote, for [`super::bare`].
     pub(super) fn judge_quote(&mut self, input: Input<'_>) -> Option<Verdict> {
-        let shape_open = |shape| self.frames.iter().any(|frame| frame.shape == shape);
         let context = Context {
             role: self.role(),
             quotes: 0,
             nested: false,
-            parent: self.parent().map(|frame| frame.shape),
-            array_open: shape_open(Shape::Array),
-            object_open: shape_open(Shape::Object),
-            parens_open: shape_open(Shape::Parens),
+            parent: self.frames.parent(),
+            array_open: self.frames.nearest(Shape::Array).is_some(),
+            object_open: self.frames.nearest(Shape::Object).is_some(),
+            parens_open: self.frames.nearest(Shape::Parens).is_some(),
         };
         let first = self.ahead.token(0, input)?;
         if first.tok == Tok::Word && first.at == self.at {
@@ -834,6 +865,17 @@ impl Reader {
 /// Whether a character at the end of what was read may belong to what follows the string.
 fn may_be_outside(character: char) -> bool {
     matches!(character, ',' | '\u{ff0c}' | '}' | ']' | ')') || character.is_whitespace()
+}
+
+/// How JSON escapes a control character.
+pub(super) fn control_escape(byte: u8) -> &'static str {
+    const ESCAPES: [&str; 32] = [
+        "\\u0000", "\\u0001", "\\u0002", "\\u0003", "\\u0004", "\\u0005", "\\u0006", "\\u0007",
+        "\\b", "\\t", "\\n", "\\u000b", "\\f", "\\r", "\\u000e", "\\u000f", "\\u0010", "\\u0011",
+        "\\u0012", "\\u0013", "\\u0014", "\\u0015", "\\u0016", "\\u0017", "\\u0018", "\\u0019",
+        "\\u001a", "\\u001b", "\\u001c", "\\u001d", "\\u001e", "\\u001f",
+    ];
+    ESCAPES.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
 /// What a `\u` escape is.

@@ -1,0 +1,133 @@
+//! What a double quote is, where a glance at the bytes behind it tells.
+//!
+//! The same answers as [`super::decide::closing`], without reading tokens: it says nothing where
+//! anything but plain JSON follows. Texts with very many quotes are read at this speed.
+
+use super::ahead::Input;
+use super::decide::{Context, Role, Verdict};
+use super::scan::{skip_space, string_end};
+
+/// Whether the double quote before `at` ends the string, when the next few bytes tell.
+pub(super) fn glance(input: Input<'_>, at: usize, context: Context) -> Option<Verdict> {
+    let look = Look { input, at, context };
+    match context.role {
+        Role::Key => look.key(),
+        Role::Value => look.value(),
+        Role::Item => look.item(),
+        Role::Root => None,
+    }
+}
+
+struct Look<'a> {
+    input: Input<'a>,
+    at: usize,
+    context: Context,
+}
+
+fn verdict(close: bool) -> Option<Verdict> {
+    Some(if close { Verdict::Close } else { Verdict::Data })
+}
+
+impl Look<'_> {
+    /// The next byte that is no space, if it cannot begin a closer from outside.
+    fn next(&self, from: usize) -> Option<(usize, u8)> {
+        let at = skip_space(self.input.bytes(), from);
+        let byte = *self.input.bytes().get(at)?;
+        (!self.input.closers.may_begin(byte)).then_some((at, byte))
+    }
+
+    /// The byte behind the string that begins at `at`.
+    fn after_string(&self, at: usize) -> Option<u8> {
+        let bytes = self.input.bytes();
+        let mut end = at + 1;
+        loop {
+            end = string_end(bytes, end);
+            match bytes.get(end)? {
+                b'"' => break,
+                b'\\' if bytes.get(end + 1)?.is_ascii() => end += 2,
+                b'\\' => return None,
+                _ => end += 1,
+            }
+        }
+        self.next(end + 1).map(|(_, byte)| byte)
+    }
+
+    fn balanced(&self) -> bool {
+        self.context.pairs_up() || !self.context.nested
+    }
+
+    fn key(&self) -> Option<Verdict> {
+        match self.next(self.at)?.1 {
+            b':' => verdict(true),
+            b',' | b'}' | b']' => verdict(self.context.quotes == 0),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Verdict> {
+        let broken = self.context.quotes > 0;
+        match self.next(self.at)? {
+            (_, b'}') if !broken => verdict(true),
+            (at, b',') => self.comma_in_object(at + 1),
+            (at, b'"') if broken && at > self.at => match self.after_string(at)? {
+                b':' => verdict(true),
+                byte if byte.is_ascii() => verdict(false),
+                _ => None,
+            },
+            (_, b':' | b'{' | b'[' | b'(') => verdict(false),
+            (_, byte) if byte.is_ascii_alphabetic() && !self.context.pairs_up() => verdict(false),
+            (_, byte) if is_mark(byte) => verdict(false),
+            _ => None,
+        }
+    }
+
+    fn comma_in_object(&self, from: usize) -> Option<Verdict> {
+        let broken = self.context.quotes > 0;
+        match self.next(from)? {
+            (at, b'"') => match self.after_string(at)? {
+                b':' => verdict(self.balanced()),
+                b',' | b'}' | b']' => verdict(false),
+                byte if broken && (byte == b'"' || byte.is_ascii_alphabetic()) => verdict(false),
+                _ => None,
+            },
+            (_, byte) if byte.is_ascii_alphabetic() && !self.context.pairs_up() => verdict(false),
+            _ => None,
+        }
+    }
+
+    fn item(&self) -> Option<Verdict> {
+        let broken = self.context.quotes > 0;
+        match self.next(self.at)? {
+            (_, b']') if !broken => verdict(true),
+            (at, b',') => self.comma_in_array(at + 1),
+            (at, b'"') if broken && at > self.at && !self.context.pairs_up() => {
+                self.after_string(at).and_then(|_| verdict(false))
+            }
+            (_, b':') => verdict(!broken),
+            (_, b'{' | b'[') if broken => verdict(false),
+            (_, byte) if byte.is_ascii_alphabetic() && broken => verdict(false),
+            (_, byte) if is_mark(byte) => verdict(false),
+            _ => None,
+        }
+    }
+
+    fn comma_in_array(&self, from: usize) -> Option<Verdict> {
+        match self.next(from)? {
+            (at, b'"') => match self.after_string(at)? {
+                b',' | b']' | b'}' | b'"' => verdict(self.balanced()),
+                b':' => verdict(self.context.quotes == 0),
+                _ => None,
+            },
+            (_, b'{' | b'[') => verdict(self.context.pairs_up()),
+            _ => None,
+        }
+    }
+}
+
+/// Marks that mean nothing outside strings.
+fn is_mark(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'!' | b'?' | b'<' | b'>' | b'*' | b'%' | b'&' | b'@' | b'^' | b'|' | b'~'
+    )
+}
