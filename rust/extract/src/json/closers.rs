@@ -132,14 +132,12 @@ impl Closers {
     /// The first one that begins in `from..to`, wholly inside the text.
     pub(super) fn find(&self, bytes: &[u8], from: usize, to: usize) -> Option<usize> {
         let region = bytes.get(from..to).unwrap_or_default();
-        let mut at = from;
-        for byte in region {
-            if self.may_begin(*byte) && self.compare(bytes, at, true) == Match::Yes {
-                return Some(at);
-            }
-            at += 1;
-        }
-        None
+        (from..)
+            .zip(region)
+            .find(|&(at, &byte)| {
+                self.may_begin(byte) && self.compare(bytes, at, true) == Match::Yes
+            })
+            .map(|(at, _)| at)
     }
 }
 

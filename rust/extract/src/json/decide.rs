@@ -48,7 +48,7 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn pairs_up(self) -> bool {
-        self.quotes % 2 == 0
+        self.quotes.is_multiple_of(2)
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Verdict {
     clippy::unnecessary_wraps,
     reason = "None is the answer of what calls it"
 )]
-fn verdict(close: bool) -> Option<Verdict> {
+pub(super) fn verdict(close: bool) -> Option<Verdict> {
     Some(if close { Verdict::Close } else { Verdict::Data })
 }
 

@@ -106,6 +106,8 @@ impl Reader {
             return None;
         }
         if !self.records_members() {
+            // What closes next is not recorded: the member opened last must stay open.
+            self.open_member = None;
             return None;
         }
         let member = self.member(kind, at);

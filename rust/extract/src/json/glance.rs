@@ -4,7 +4,7 @@
 //! anything but plain JSON follows. Texts with very many quotes are read at this speed.
 
 use super::ahead::Input;
-use super::decide::{Context, Role, Verdict};
+use super::decide::{Context, Role, Verdict, verdict};
 use super::scan::{skip_space, string_end};
 
 /// Whether the double quote before `at` ends the string, when the next few bytes tell.
@@ -22,10 +22,6 @@ struct Look<'a> {
     input: Input<'a>,
     at: usize,
     context: Context,
-}
-
-fn verdict(close: bool) -> Option<Verdict> {
-    Some(if close { Verdict::Close } else { Verdict::Data })
 }
 
 impl Look<'_> {

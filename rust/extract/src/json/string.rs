@@ -391,13 +391,13 @@ impl Reader {
         if let Some(closer) = self.closer_before(self.at, input) {
             return self.reread(Limit::Cut(closer));
         }
-        if self.text.quotes == 0 {
-            if let Some(end) = self.end_before(input) {
-                self.look(self.at);
-                self.text.asked = Asked::Opening(end);
-                self.state = State::Quote;
-                return self.step_opening(end, length, input);
-            }
+        if self.text.quotes == 0
+            && let Some(end) = self.end_before(input)
+        {
+            self.look(self.at);
+            self.text.asked = Asked::Opening(end);
+            self.state = State::Quote;
+            return self.step_opening(end, length, input);
         }
         self.state = State::Text;
         self.quote_is_data(length, input);
