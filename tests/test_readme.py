@@ -1,5 +1,6 @@
 """The README shows what the commands really print."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,3 +41,25 @@ def test_every_line_of_the_replay_in_the_readme_is_printed() -> None:
     assert len(excerpt) > 10
     output = printed(command)
     assert [line for line in excerpt if line not in output] == []
+
+
+def test_the_table_of_what_works_names_a_state_and_a_page_for_each_part() -> None:
+    rows = [line.strip("|").split("|") for line in README.splitlines() if line.startswith("| ")]
+    parts = [[cell.strip() for cell in row] for row in rows if len(row) == 3][1:]
+    assert len(parts) > 5
+    for name, state, page in parts:
+        assert state in {"works", "works in part", "not yet"}, name
+        assert state == "not yet" or page, name
+
+
+def test_every_link_to_a_file_leads_to_one() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    pages.append(ROOT / "benches" / "README.md")
+    targets = [
+        (page, target)
+        for page in pages
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        if "://" not in target
+    ]
+    assert targets
+    assert [(page.name, to) for page, to in targets if not (page.parent / to).exists()] == []

@@ -196,9 +196,12 @@ mod tests {
             find(&format!("```\n{}```\n", "x = x + 1\n".repeat(200))),
             None
         );
-        let list: String = (0..99)
-            .map(|n| format!("- item {n}: set the flag to true\n"))
-            .collect();
+        let mut list = String::new();
+        for item in 0..99 {
+            list.push_str("- item ");
+            list.push_str(&item.to_string());
+            list.push_str(": set the flag to true\n");
+        }
         assert_eq!(find(&list), None);
     }
 
@@ -209,10 +212,8 @@ mod tests {
             "A first sentence here. And a second one. ".repeat(20)
         );
         let mut detector = TextLoopDetector::default();
-        let chunks = text.as_bytes().chunks(3);
-        let found = chunks
-            .filter_map(|chunk| detector.feed(std::str::from_utf8(chunk).unwrap()))
-            .next();
+        let mut chunks = text.as_bytes().chunks(3);
+        let found = chunks.find_map(|chunk| detector.feed(std::str::from_utf8(chunk).unwrap()));
         assert_eq!(found, find(&text));
         assert!(found.is_some());
     }
