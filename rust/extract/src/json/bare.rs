@@ -15,6 +15,9 @@ use super::string::control_escape;
 /// Numbers beyond the range of a double that are recorded for one value.
 const MAX_HUGE_NUMBERS: usize = 1 << 10;
 
+/// Bytes of a wrapper's name, its module included.
+const MAX_WRAPPER_NAME: usize = 128;
+
 /// A bare token that is being read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bare {
@@ -24,8 +27,8 @@ pub(super) struct Bare {
     /// What stands between `end` and `self.at`.
     gap: Sep,
     key: bool,
-    /// Whether it holds white space, so that it is text.
-    spaced: bool,
+    /// Whether it holds what no number or literal holds.
+    is_text: bool,
     /// Brackets opened inside the token.
     depth: usize,
     /// What is being looked at.
@@ -141,7 +144,7 @@ impl Reader {
             let whole = self.bare_is_scalar(input);
             if seen.glyph == Glyph::Word && self.bare.gap == Sep::Space && !whole {
                 self.bare.gap = Sep::None;
-                self.bare.spaced = true;
+                self.bare.is_text = true;
                 return Flow::Go;
             }
             self.ahead.begin_at(self.at, Gap::Space);
@@ -162,6 +165,7 @@ impl Reader {
             }
             Glyph::OpenParen | Glyph::OpenBracket | Glyph::OpenBrace => {
                 self.bare.depth += 1;
+                self.bare.is_text = true;
                 self.take_bare(seen);
                 Flow::Go
             }
@@ -183,6 +187,7 @@ impl Reader {
                 self.step_bare_quote(input)
             }
             _ => {
+                self.bare.is_text = true;
                 self.take_bare(seen);
                 Flow::Go
             }
@@ -215,7 +220,7 @@ impl Reader {
 
     fn bare_is_scalar(&self, input: Input<'_>) -> bool {
         let token = input.slice(self.bare.start, self.bare.end);
-        !self.bare.spaced && scalar(token) != Scalar::Text
+        !self.bare.is_text && scalar(token) != Scalar::Text
     }
 
     /// Something follows a gap: the next entry, or more of the token.
@@ -231,7 +236,7 @@ impl Reader {
             return self.end_bare(input);
         }
         self.bare.gap = Sep::None;
-        self.bare.spaced = true;
+        self.bare.is_text = true;
         match seen.glyph {
             Glyph::Quote(_) => {
                 self.look(self.at + seen.length);
@@ -341,6 +346,9 @@ impl Reader {
             "complex",
         ];
         let token = input.slice(self.bare.start, self.bare.end);
+        if self.bare.key || token.len() > MAX_WRAPPER_NAME {
+            return false;
+        }
         let token = token.strip_prefix("new ").unwrap_or(token);
         let name = token.rsplit('.').next().unwrap_or(token);
         let plain = token
@@ -348,7 +356,7 @@ impl Reader {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$'));
         let typed = name.starts_with(|first: char| first.is_ascii_uppercase());
         let numpy = token.starts_with("np.") || token.starts_with("numpy.");
-        !self.bare.key && plain && (typed || numpy || NAMES.contains(&name))
+        plain && (typed || numpy || NAMES.contains(&name))
     }
 
     fn step_wrapper(&mut self, input: Input<'_>) -> Flow {
