@@ -126,3 +126,19 @@ def test_an_unknown_model_is_an_error_that_says_what_to_do(name: str) -> None:
 def test_for_model_takes_the_options_of_a_parser() -> None:
     parser = ResponseParser.for_model("hermes", reasoning_open=True, max_calls=3)
     assert parser == ResponseParser(["hermes"], reasoning_open=True, max_calls=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ('[{"mcp": "ping", "args": {}}]', "workflow_json"),
+        ('{"args": {"name": "x"}, "mcp": "ping"}', "workflow_json"),
+        ('[{"name": "ping", "arguments": {}}]', "xlam"),
+    ],
+)
+def test_bare_calls_have_the_format_that_their_keys_tell(text: str, label: str) -> None:
+    for parser in (ResponseParser(), ResponseParser([label])):
+        reply = parser.parse(text)
+        assert [call.name for call in reply.tool_calls] == ["ping"]
+        assert reply.format == label
+        assert reply.text == ""

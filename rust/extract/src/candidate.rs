@@ -492,10 +492,7 @@ impl Machine {
         let syntax = match candidate.place {
             Place::Prose => return None,
             Place::Fence { .. } => self.fence_syntax()?,
-            Place::Whole => {
-                let mut whole = self.plan().whole_json.iter().copied();
-                whole.find(|syntax| self.counts(*syntax))?
-            }
+            Place::Whole => self.bare_syntax(reader)?,
         };
         let Body::Json(keys) = &self.plan().entry(syntax)?.syntax.body else {
             return None;
@@ -540,6 +537,29 @@ impl Machine {
             }
         }
         Some((syntax, drafts))
+    }
+
+    /// The syntax of bare calls: those that name their tool under `mcp` are the workflow's own.
+    fn bare_syntax(&self, reading: &Reading) -> Option<SyntaxId> {
+        let depth = if reading.kind() == Some(Kind::Object) {
+            1
+        } else {
+            2
+        };
+        let named = reading
+            .members()
+            .iter()
+            .filter(|member| member.depth == depth)
+            .find(|member| matches!(reading.key(member), "mcp" | "name"));
+        let mcp = named.is_some_and(|member| reading.key(member) == "mcp");
+        let plan = self.plan();
+        let format_of = |syntax| plan.entry(syntax).map(|entry| entry.format);
+        let workflow = plan.workflow.and_then(format_of);
+        let known = plan.whole_json.iter().copied();
+        let mut known = known.filter(|syntax| self.counts(*syntax));
+        let fits =
+            |syntax: &SyntaxId| (workflow.is_some() && format_of(*syntax) == workflow) == mcp;
+        known.clone().find(fits).or_else(|| known.next())
     }
 
     /// Takes JSON as calls: in a fence at once, bare only if nothing visible follows.

@@ -80,6 +80,13 @@ pub(super) fn all() -> Vec<Format> {
         )
         .with(marked(&["functools["], &[])),
         Format::new(
+            "xlam",
+            &["xLAM"],
+            r#"[{"name": "search", "arguments": {"q": "x"}}, {"name": "ping", "arguments": {}}]"#,
+        )
+        .with(bare())
+        .with(Syntax::fenced(&["", "json"], Body::Json(JsonCalls::unmarked()))),
+        Format::new(
             "nemotron_deci",
             &["Llama Nemotron", "Nemotron Ultra"],
             r#"<TOOLCALL>[{"name": "search", "arguments": {"q": "x"}}]</TOOLCALL>"#,
@@ -108,13 +115,6 @@ pub(super) fn all() -> Vec<Format> {
             r#"Ok.<|function_call|>{"name": "search", "arguments": {"q": "x"}}</s>"#,
         )
         .with(marked(&["<|function_call|>", "function call<|role_sep|>"], &[])),
-        Format::new(
-            "xlam",
-            &["xLAM"],
-            r#"[{"name": "search", "arguments": {"q": "x"}}, {"name": "ping", "arguments": {}}]"#,
-        )
-        .with(bare())
-        .with(Syntax::fenced(&["", "json"], Body::Json(JsonCalls::unmarked()))),
         cohere_command_r(cohere),
     ]
 }

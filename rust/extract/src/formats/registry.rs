@@ -26,7 +26,8 @@ fn families() -> Vec<Format> {
             &[],
             r#"{"content": "On it.", "next": [{"mcp": "search", "args": {"q": "x"}}]}"#,
         )
-        .with(Syntax::whole(Body::Workflow)),
+        .with(Syntax::whole(Body::Workflow))
+        .with(Syntax::whole(Body::Json(JsonCalls::unmarked()))),
         Format::new(
             "fence_tool_call",
             &[],
