@@ -3,7 +3,7 @@
 
 use crate::Span;
 use crate::calls::Draft;
-use crate::formats::{Body, JsonCalls};
+use crate::formats::{Body, UNMARKED};
 use crate::grammars::Input;
 use crate::grammars::json::draft;
 use crate::json::{Error, Kind, Status};
@@ -474,10 +474,9 @@ impl Machine {
             return alone && candidate.place.is_first();
         };
         let next = reader.value(Some(next));
-        let keys = JsonCalls::unmarked();
         let holds_call = next
             .items()
-            .any(|item| crate::calls::parts(item.members(), &keys).has_name());
+            .any(|item| crate::calls::parts(item.members(), &UNMARKED).has_name());
         holds_call || complete && content && next.items().next().is_none()
     }
 
@@ -690,5 +689,5 @@ pub(crate) fn holds_array(reader: &Reading, index: usize) -> Option<bool> {
 
 /// Whether a closed item of `next` is a call.
 fn is_call(reader: &Reading, index: usize) -> bool {
-    crate::calls::parts(reader.entries(Some(index)), &JsonCalls::unmarked()).has_name()
+    crate::calls::parts(reader.entries(Some(index)), &UNMARKED).has_name()
 }

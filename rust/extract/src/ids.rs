@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, Hasher};
 
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const LENGTH: usize = 24;
+const LETTERS_OF_A_WORD: usize = 8;
 
 /// `xoshiro256++` by Blackman and Vigna, <https://prng.di.unimi.it>.
 #[derive(Clone, Copy)]
@@ -64,14 +65,14 @@ pub fn call_id() -> String {
         };
         let mut id = String::with_capacity(5 + LENGTH);
         id.push_str("call_");
-        for _ in 0..LENGTH / 8 {
-            // Eight letters from one word: scaling 64 bits down to 62^8 values keeps the bias
-            // below 2^-16.
-            let mut value = (u128::from(generator.next()) * 218_340_105_584_896) >> 64;
-            for _ in 0..8 {
-                let letter = LETTERS.get((value % 62) as usize).copied().unwrap_or(b'0');
-                id.push(char::from(letter));
-                value /= 62;
+        for _ in 0..LENGTH / LETTERS_OF_A_WORD {
+            // The word is a fraction, read digit by digit in base 62: the bias is below 2^-16.
+            let mut fraction = generator.next();
+            for _ in 0..LETTERS_OF_A_WORD {
+                let scaled = u128::from(fraction) * 62;
+                let digit = usize::try_from(scaled >> 64).unwrap_or(0);
+                id.push(char::from(LETTERS.get(digit).copied().unwrap_or(b'0')));
+                fraction = fraction.wrapping_mul(62);
             }
         }
         cell.set(Some(generator));

@@ -2,7 +2,7 @@
 
 use crate::calls::{Draft, fault, fault_of, parts};
 use crate::candidate::holds_array;
-use crate::formats::JsonCalls;
+use crate::formats::{LISTED, UNMARKED};
 use crate::grammars::Input;
 use crate::grammars::json::draft;
 use crate::json::{Error, Kind, Member, Status};
@@ -103,12 +103,8 @@ impl Machine {
             start: member.text.start,
             end,
         };
-        let keys = JsonCalls {
-            explicit: true,
-            ..JsonCalls::unmarked()
-        };
         let rules = Self::rules(&self.shared);
-        let draft = draft(reader, Some(index), &keys, rules, span, complete);
+        let draft = draft(reader, Some(index), &LISTED, rules, span, complete);
         self.accept(draft, syntax);
         self.out.reply.tool_calls.len() - before
     }
@@ -231,12 +227,11 @@ impl Machine {
             return Vec::new();
         };
         let rest = content.get(end..).unwrap_or_default();
-        let keys = JsonCalls::unmarked();
         let calls = reading.value(None).items();
         if !rest.trim().is_empty()
             || !calls
                 .clone()
-                .any(|item| parts(item.members(), &keys).has_name())
+                .any(|item| parts(item.members(), &UNMARKED).has_name())
         {
             return Vec::new();
         }
@@ -245,7 +240,7 @@ impl Machine {
             end: place.start,
         };
         calls
-            .map(|item| rules.draft(&parts(item.members(), &keys), span))
+            .map(|item| rules.draft(&parts(item.members(), &UNMARKED), span))
             .collect()
     }
 

@@ -9,6 +9,8 @@ mod registry;
 mod tagged;
 mod transcripts;
 
+use std::sync::LazyLock;
+
 pub use registry::{format_named, formats};
 
 /// How one family of models writes its calls.
@@ -326,6 +328,15 @@ impl JsonCalls {
         }
     }
 }
+
+/// The keys of JSON without markup.
+pub(crate) static UNMARKED: LazyLock<JsonCalls> = LazyLock::new(JsonCalls::unmarked);
+
+/// The same keys where the place itself says that there are calls.
+pub(crate) static LISTED: LazyLock<JsonCalls> = LazyLock::new(|| JsonCalls {
+    explicit: true,
+    ..JsonCalls::unmarked()
+});
 
 impl Body {
     /// What opens and closes single calls.
