@@ -8,6 +8,7 @@ import enum
 import gc
 import json
 import math
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -658,3 +659,20 @@ def test_repair_has_a_depth_limit() -> None:
     with pytest.raises(JSONRepairError) as raised:
         turnwarden.repair_json("[[[1]]]", max_depth=2)
     assert raised.value.kind == "too_deep"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_forked_processes_make_different_ids() -> None:
+    text = '<tool_call>{"name": "ping", "arguments": {}}</tool_call>'
+    turnwarden.parse(text)
+    reader, writer = os.pipe()
+    child = os.fork()
+    made = turnwarden.parse(text).tool_calls[0].id
+    if child == 0:
+        os.write(writer, made.encode())
+        os._exit(0)
+    os.close(writer)
+    assert os.read(reader, 64).decode() != made
+    os.waitpid(child, 0)
+    os.close(reader)

@@ -1,12 +1,22 @@
 //! Ids for calls to which the model gave none.
 //!
 //! `call_` and 24 letters and digits (142 bits). Each thread has a generator that is seeded from
-//! the operating system and seeded anew when the process id changes, so that forked processes do
-//! not repeat each other.
+//! the operating system, and seeded anew after a fork, so that forked processes do not repeat each
+//! other. Whoever forks says so by [`forked`]: asking for the process id would be a system call
+//! for each id.
 
 use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How often this process, or one that it was forked from, has been forked.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Says that this process has just been forked: the ids of all threads begin anew.
+pub fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
 
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const LENGTH: usize = 24;
@@ -16,7 +26,8 @@ const LETTERS_OF_A_WORD: usize = 8;
 #[derive(Clone, Copy)]
 struct Generator {
     state: [u64; 4],
-    process: u32,
+    /// The value of `FORKS` at the time of seeding.
+    forks: u64,
 }
 
 thread_local! {
@@ -24,13 +35,13 @@ thread_local! {
 }
 
 impl Generator {
-    fn seeded(process: u32) -> Self {
+    fn seeded(forks: u64) -> Self {
         let seed = getrandom::u64()
             .and_then(|a| Ok([a, getrandom::u64()?, getrandom::u64()?, getrandom::u64()?]));
-        let state = seed.unwrap_or_else(|_| std::array::from_fn(|_| fallback(process)));
+        let state = seed.unwrap_or_else(|_| std::array::from_fn(|_| fallback()));
         Self {
             state: if state == [0; 4] { [1, 2, 3, 4] } else { state },
-            process,
+            forks,
         }
     }
 
@@ -45,23 +56,23 @@ impl Generator {
 }
 
 /// Seeds for the case that the operating system gives none: the hasher's keys, clock, process.
-fn fallback(process: u32) -> u64 {
+fn fallback() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(process);
+    hasher.write_u32(std::process::id());
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     hasher.write_u128(now.map_or(0, |elapsed| elapsed.as_nanos()));
     hasher.finish()
 }
 
 /// A new id for a call: `call_` and 24 random letters and digits, unique within a process, across
-/// processes and after a fork.
+/// processes and, given [`forked`], after a fork.
 #[must_use]
 pub fn call_id() -> String {
-    let process = std::process::id();
+    let forks = FORKS.load(Ordering::Relaxed);
     GENERATOR.with(|cell| {
         let mut generator = match cell.get() {
-            Some(generator) if generator.process == process => generator,
-            _ => Generator::seeded(process),
+            Some(generator) if generator.forks == forks => generator,
+            _ => Generator::seeded(forks),
         };
         let mut id = String::with_capacity(5 + LENGTH);
         id.push_str("call_");
@@ -97,8 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn another_process_id_seeds_anew() {
-        let first = Generator::seeded(1);
-        assert_ne!(first.state, Generator::seeded(2).state);
+    fn a_fork_seeds_anew() {
+        call_id();
+        let mut parent = GENERATOR.get().unwrap();
+        forked();
+        call_id();
+        for _ in 0..LENGTH / LETTERS_OF_A_WORD {
+            parent.next();
+        }
+        assert_ne!(GENERATOR.get().unwrap().state, parent.state);
     }
 }

@@ -34,7 +34,7 @@ pub use batch::parse_many;
 pub use decode::Decoder;
 pub use engine::{Limits, Options, Parser, Stream};
 pub use formats::{Format, format_named, formats};
-pub use ids::call_id;
+pub use ids::{call_id, forked};
 pub use models::{ModelFormats, formats_for_model};
 
 pub use reply::{Event, Fault, FaultKind, Repair, Reply, Span, SpanKind, ToolCall, Workflow};
