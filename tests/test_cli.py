@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import os
 import re
 import signal
@@ -674,3 +677,126 @@ def test_the_outputs_in_the_documentation_are_real(command, monkeypatch):
     facts = re.findall(r"(?m)^turn .*|^  (?:call|WARN|BLOCK|STOP|saves) +[^:]+", shown)
     assert len(facts) > 5
     assert all(fact in replayed for fact in facts)
+
+
+# streams that are closed or full
+
+
+def shell(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """A shell line in which `$0` is Python, and `$@` are the arguments of the command."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run(
+        ["sh", "-c", script, sys.executable, "-m", "turnwarden", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        env=environment,
+    )
+
+
+@pytest.fixture(params=["--version", "--help", "scan", "scan --json", "replay", "parse"])
+def words(request, looping):
+    """The words of each command with each output."""
+    words = request.param.split()
+    return words if words[0].startswith("-") else [*words, looping]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk_is_one_line(words):
+    done = shell('"$0" "$@" >/dev/full', *words)
+    expected = "turnwarden: the output cannot be written: no space left on device\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell of POSIX")
+def test_an_output_that_nobody_reads_is_one_line(words, tmp_path):
+    code = tmp_path / "code"
+    done = shell(f'("$0" "$@"; echo $? >"{code}") | true', *words)
+    # Whether the write comes after the other side has gone is chance.
+    assert (code.read_text(), done.stderr) in (
+        ("0\n", ""),
+        ("141\n", "turnwarden: the output was closed before everything was written\n"),
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell of POSIX")
+@pytest.mark.parametrize("words", [["scan"], ["scan", "--json"], ["replay"], ["parse"]])
+def test_a_closed_output_is_one_line(words, looping):
+    done = shell('"$0" "$@" >&-', *words, looping)
+    assert (done.returncode, done.stderr) == (2, "turnwarden: standard output is closed\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell of POSIX")
+def test_a_closed_error_stream_changes_neither_output_nor_code(looping, tmp_path):
+    open_ = shell('"$0" "$@" 2>/dev/null', "scan", "--json", looping, tmp_path / "missing")
+    closed = shell('"$0" "$@" 2>&-', "scan", "--json", looping, tmp_path / "missing")
+    assert (closed.returncode, closed.stdout) == (2, open_.stdout)
+    assert closed.stderr == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_error_stream_leaves_the_code(tmp_path):
+    assert shell('"$0" "$@" 2>/dev/full', "scan", tmp_path / "missing").returncode == 2
+    assert shell('"$0" "$@" 2>/dev/full', "scan").returncode == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell of POSIX")
+@pytest.mark.parametrize("command_name", ["scan", "replay", "parse"])
+def test_a_closed_input_is_one_line(command_name):
+    done = shell('"$0" "$@" <&-', command_name, "-")
+    assert (done.returncode, done.stderr) == (2, "turnwarden: -: standard input is closed\n")
+
+
+# what the lines say
+
+
+def test_files_of_unknown_format_beyond_the_first_ten_are_named_when_asked(command, good, tmp_path):
+    for at in range(12):
+        (tmp_path / f"other{at:02}.json").write_text('{"a": 1}')
+    few = command("scan", tmp_path)
+    assert "12 files of unknown format" in few.stderr
+    assert "other09" in few.stderr
+    assert "other10" not in few.stderr
+    assert few.stderr.endswith("and 2 more (--all names them)\n")
+    assert command("scan", "--all", tmp_path).stderr.endswith("other11.json\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (gzip.compress(b"{}"), "gzip"),
+        (bz2.compress(b"{}"), "bzip2"),
+        (lzma.compress(b"{}"), "xz"),
+        (b"\x28\xb5\x2f\xfd\x00\x00", "zstd"),
+        (b"PK\x03\x04\x14\x00", "zip"),
+    ],
+    ids=["gzip", "bzip2", "xz", "zstd", "zip"],
+)
+def test_a_compressed_file_is_told_as_one(command, tmp_path, content, kind):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(content)
+    done = command("scan", path)
+    expected = f"turnwarden: {path}: compressed with {kind}; unpack it first\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
+def test_utf_16_is_told_as_such_by_parse_too(command, tmp_path):
+    path = tmp_path / "reply.txt"
+    path.write_text("Hello", encoding="utf-16")
+    done = command("parse", path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"turnwarden: {path}: UTF-16 text; save it as UTF-8\n",
+    )
+
+
+def test_one_of_a_thing_is_not_told_in_the_plural(command, tmp_path):
+    path = tmp_path / "run.json"
+    messages = chat("search")
+    messages[1]["tool_calls"][0]["function"]["arguments"] = "{'n': 0}"
+    path.write_text(json.dumps(messages[:3]))
+    summary = command("replay", path).stdout.partition("summary")[2]
+    assert "1 turn, 1 call\n" in summary
+    assert "1 reply: quote_translated" in summary

@@ -1,7 +1,7 @@
 """The command line: `turnwarden scan`, `replay` and `parse`.
 
-Exit codes: 0 fine, 1 loops found (`scan --fail-on-loop`), 2 an input could not be read or an
-argument is wrong, 130 interrupted, 141 the reader of the output went away.
+Exit codes: 0 fine, 1 loops found (`scan --fail-on-loop`), 2 an input could not be read, the output
+not written, or an argument is wrong, 130 interrupted, 141 the reader of the output went away.
 """
 
 from __future__ import annotations
@@ -33,20 +33,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    for stream in (sys.stdout, sys.stderr):
-        _accept_any_text(stream)
-    options = _parser().parse_args(arguments)
+    with _somewhere_to_complain():
+        for stream in (sys.stdout, sys.stderr):
+            _accept_any_text(stream)
+        try:
+            return _run(arguments)
+        except CommandError as error:
+            return _complain(str(error), 2)
+        except KeyboardInterrupt:
+            return _complain("interrupted", INTERRUPTED)
+        except BrokenPipeError:
+            _forget(sys.stdout)
+            return _complain("the output was closed before everything was written", BROKEN_PIPE)
+        except OSError as error:  # inputs that fail are errors of their own
+            _forget(sys.stdout)
+            reason = (error.strerror or str(error)).lower()
+            return _complain(f"the output cannot be written: {reason}", 2)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code: int = options.command(options)
-        sys.stdout.flush()
-    except CommandError as error:
-        return _complain(str(error), 2)
-    except KeyboardInterrupt:
-        return _complain("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        _forget_output()
-        return _complain("the output was closed before everything was written", BROKEN_PIPE)
-    return code
+        options = _parser().parse_args(arguments)
+        if _is_closed("stdout"):
+            raise CommandError("standard output is closed")
+        return options.command(options)
+    finally:  # here, where it can be told that it failed
+        for name in ("stdout", "stderr"):
+            if not _is_closed(name):
+                getattr(sys, name).flush()
+
+
+def _is_closed(name: str) -> bool:
+    """Whether the program was started without a stream; Python then has None in its place."""
+    return getattr(sys, name, None) is None
+
+
+def _somewhere_to_complain() -> contextlib.AbstractContextManager[object]:
+    if _is_closed("stderr"):
+        return contextlib.redirect_stderr(io.StringIO())
+    return contextlib.nullcontext()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,8 +110,10 @@ class _Version(argparse.Action):
 
 
 def _complain(message: str, code: int) -> int:
-    with contextlib.suppress(OSError):  # perhaps nobody reads that either
+    try:
         print(f"turnwarden: {clean(message)}", file=sys.stderr, flush=True)
+    except OSError:  # nobody reads that either
+        _forget(sys.stderr)
     return code
 
 
@@ -96,9 +123,9 @@ def _accept_any_text(stream: TextIO) -> None:
         stream.reconfigure(errors="replace")
 
 
-def _forget_output() -> None:
-    """Points the output nowhere, or Python complains about it once more when it ends."""
-    with contextlib.suppress(OSError, ValueError):  # the output may be no file
+def _forget(stream: TextIO) -> None:
+    """Points a stream nowhere, or Python complains about it once more when it ends."""
+    with contextlib.suppress(OSError, ValueError):  # it may be no file
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)

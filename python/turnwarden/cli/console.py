@@ -25,6 +25,7 @@ __all__ = [
     "Progress",
     "Style",
     "clean",
+    "counted",
     "open_console",
     "shorten",
     "squeeze",
@@ -83,6 +84,11 @@ def _fit(text: str, width: int) -> str:
         if used > width:
             return text[:at]
     return text[:width]
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and what it counts, such as `1 run` or `2,000 runs`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def width_of(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import sys
 from collections.abc import Mapping
@@ -80,12 +81,16 @@ def _described(reply: Reply) -> Mapping[str, Any]:
 def _read(path: str) -> str:
     try:
         if path == "-":
+            if getattr(sys, "stdin", None) is None:
+                raise CommandError("-: standard input is closed")
             data = sys.stdin.buffer.read()
         else:
             with open(path, "rb") as file:
                 data = file.read()
     except OSError as error:
         raise CommandError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise CommandError(f"{path}: UTF-16 text; save it as UTF-8")
     if b"\0" in data:
         raise CommandError(f"{path}: binary data, no reply of a model")
     return data.decode("utf-8", "replace").removeprefix("\ufeff")

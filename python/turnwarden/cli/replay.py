@@ -15,6 +15,7 @@ from turnwarden.cli.console import (
     Console,
     Style,
     clean,
+    counted,
     open_console,
     shorten,
     squeeze,
@@ -259,26 +260,30 @@ def _summary(report: RunReport) -> Iterator[tuple[str, str, Style]]:
     """The lines of the summary: label, text and style."""
     tools = ", ".join(f"{clean(name)} {count:,}" for name, count in report.tools.most_common())
     took = "" if report.seconds is None else f" in {_duration(report.seconds)}"
-    yield "run", f"{report.turns:,} turns, {report.calls:,} calls{took}", "plain"
+    yield "run", f"{counted(report.turns, 'turn')}, {counted(report.calls, 'call')}{took}", "plain"
     if tools:
         yield "tools", tools, "plain"
     if report.errors:
-        yield "errors", f"{report.errors:,} results are errors", "warn"
+        yield "errors", counted(report.errors, "result is an error", "results are errors"), "warn"
     if report.outcome:
         ended = ", ".join(f"{key}: {value}" for key, value in report.outcome.items())
         yield "outcome", squeeze(ended), "plain"
     if report.repaired:
         kinds = ", ".join(_times(kind, count) for kind, count in report.repairs.most_common())
-        yield "healed", f"{report.repaired:,} replies: {kinds}", "good"
+        yield "healed", f"{counted(report.repaired, 'reply', 'replies')}: {kinds}", "good"
     if report.refused:
-        yield "refused", f"{report.refused:,} replies of which nothing ran", "warn"
+        yield (
+            "refused",
+            f"{counted(report.refused, 'reply', 'replies')} of which nothing ran",
+            "warn",
+        )
     yield from _loop_lines(report)
     if report.limit_at is not None:
         beyond = report.turns - report.limit_at + 1
         yield (
             "limit",
             f"iteration limit {report.iteration_limit:,} reached at turn {report.limit_at:,}: the "
-            f"last {beyond:,} turns would not have run",
+            f"last {'turn' if beyond == 1 else f'{beyond:,} turns'} would not have run",
             "stop",
         )
 
@@ -300,7 +305,7 @@ def _loop_lines(report: RunReport) -> Iterator[tuple[str, str, Style]]:
         yield "blocks", f"at turn {report.blocked_at}", "block"
     if report.stopped_at is not None:
         yield "stops", f"at turn {report.stopped_at}", "stop"
-    yield "wasted", f"{report.wasted_calls:,} calls in turns that are a loop", "warn"
+    yield "wasted", f"{counted(report.wasted_calls, 'call')} in turns that are a loop", "warn"
     yield "saves", _savings(report), "good"
 
 

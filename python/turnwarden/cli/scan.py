@@ -17,6 +17,7 @@ from turnwarden.cli.console import (
     Progress,
     Style,
     clean,
+    counted,
     open_console,
     shorten,
     squeeze,
@@ -53,7 +54,10 @@ def add_to(commands: Commands) -> None:
         "--fail-on-loop", action="store_true", help="exit with code 1 when a run has a loop"
     )
     parser.add_argument(
-        "--all", action="store_true", help=f"list clean runs too when there are over {_LISTED}"
+        "--all",
+        action="store_true",
+        help=f"list clean runs too when there are over {_LISTED}, and name every file of unknown "
+        "format",
     )
     add_policy_option(parser)
     add_limit_option(parser)
@@ -83,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
 
     config = read_policy(options.policy)
     console = open_console()
-    notes = _Notes()
+    notes = _Notes(names_all=options.all)
     files = find_files(options.paths, on_error=notes.error)
     found = _Findings(console, as_json=options.json, lists_all=options.all)
     interrupted = False
@@ -120,8 +124,9 @@ class _Notes:
 
     _MOST_PER_FILE: Final = 5
 
-    def __init__(self) -> None:
+    def __init__(self, *, names_all: bool) -> None:
         self.progress: Progress | None = None
+        self._names_all = names_all
         self.has_errors = False
         self._unknown: list[UnknownFormatError] = []
         self._in_file: tuple[str, int] = ("", 0)
@@ -147,10 +152,10 @@ class _Notes:
         if not self._unknown:
             return
         count = len(self._unknown)
-        names = ", ".join(unknown.path for unknown in self._unknown[:_NAMED])
-        more = f" and {count - _NAMED:,} more" if count > _NAMED else ""
-        files = "file" if count == 1 else "files"
-        self._say(f"{count:,} {files} of unknown format passed over: {names}{more}")
+        named = count if self._names_all else _NAMED
+        names = ", ".join(unknown.path for unknown in self._unknown[:named])
+        more = f" and {count - named:,} more (--all names them)" if count > named else ""
+        self._say(f"{counted(count, 'file')} of unknown format passed over: {names}{more}")
 
     def _close_file(self) -> None:
         path, count = self._in_file
@@ -343,14 +348,10 @@ class _Total:
 
 def _conclusion(total: _Total) -> str:
     if not total.looping:
-        return f"No loop in {_count(total.runs, 'run')} with {_count(total.calls, 'call')}."
+        return f"No loop in {counted(total.runs, 'run')} with {counted(total.calls, 'call')}."
     share = total.wasted / total.calls if total.calls else 0.0
     return (
-        f"{total.looping:,} of {_count(total.runs, 'run')} went round in circles: "
-        f"{_count(total.wasted, 'wasted call')} of {total.calls:,} ({share:.0%}); "
+        f"{total.looping:,} of {counted(total.runs, 'run')} went round in circles: "
+        f"{counted(total.wasted, 'wasted call')} of {total.calls:,} ({share:.0%}); "
         f"a guard would have spared {total.spared:,}."
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

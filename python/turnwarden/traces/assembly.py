@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from turnwarden.traces.model import RecordedCall, RecordedResult, TokenUsage, Turn
@@ -32,6 +32,9 @@ __all__ = [
 # Replies in a row without an answer that are held: they may turn out to be one parallel batch.
 _MOST_PENDING: Final = 64
 _MILLISECONDS_FROM: Final = 1e11  # as seconds, that would be the year 5138
+_YEAR_1: Final = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+_YEAR_9999: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+_MOST_TOKENS: Final = 10**12  # of one turn; more is a mistake in the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,18 +261,24 @@ def usage_of(value: object) -> TokenUsage | None:
 
 def _count(usage: Mapping[str, Any], key: str) -> int:
     value = usage.get(key)
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and 0 < value <= _MOST_TOKENS else 0
 
 
 def seconds(value: object) -> float | None:
-    """A time stamp in seconds: from ISO 8601 text, or from seconds or milliseconds."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return value / 1000 if value > _MILLISECONDS_FROM else float(value)
-    if not isinstance(value, str):
-        return None
+    """A time stamp in seconds: from ISO 8601 text, or from seconds or milliseconds.
+
+    None for what is no time stamp, or lies outside the years 1 to 9998.
+    """
     try:
-        return datetime.fromisoformat(value).timestamp()
+        time = _seconds(value)
     except (ValueError, OverflowError, OSError):
         return None
+    return time if time is not None and _YEAR_1 <= time < _YEAR_9999 else None
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).timestamp()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value / 1000 if value > _MILLISECONDS_FROM else float(value)

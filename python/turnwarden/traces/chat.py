@@ -27,7 +27,7 @@ ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function
 def is_message(value: object) -> bool:
     """Whether a value looks like a chat message."""
     message = as_mapping(value)
-    return message.get("role") in ROLES and not message.keys().isdisjoint(
+    return as_text(message.get("role")) in ROLES and not message.keys().isdisjoint(
         ("content", "tool_calls", "function_call")
     )
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from turnwarden import (
+    ConfigurationError,
     GuardAction,
     GuardCheckResult,
     RecursionGuard,
@@ -259,7 +260,7 @@ class RunReport:
             "path": self.path,
             "index": self.index,
             "format": self.format,
-            "outcome": self.outcome,
+            "outcome": _plain(self.outcome),
             "turns": self.turns,
             "calls": self.calls,
             "refused": self.refused,
@@ -299,6 +300,16 @@ class RunReport:
         }
 
 
+def _plain(outcome: dict[str, Any]) -> dict[str, Any]:
+    """An outcome as JSON that any program reads: Python also takes, and writes, NaN."""
+    try:
+        text = json.dumps(outcome)
+    except RecursionError:
+        return {}
+    plain: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
+    return plain
+
+
 def replay(run: Run, *, config: WorkflowGuardConfig | None = None, prompts: bool = True) -> Replay:
     """Plays a run to a guard.
 
@@ -332,7 +343,7 @@ class Replay:
 
     def __init__(self, run: Run, *, config: WorkflowGuardConfig, prompts: bool) -> None:
         self.run = run
-        self._parser = ResponseParser(tools=[dict(tool) for tool in run.tools] or None)
+        self._parser = _parser_for(run.tools)
         self._clock = _RecordedClock()
         self._limits = RecursionGuard(config.recursion)
         self._real = WorkflowGuard(config, clock=self._clock) if prompts else None
@@ -620,6 +631,26 @@ def _loop_of(check: GuardCheckResult) -> _Loop | None:
     if not found.loop_detected or found.loop_type is None:
         return None
     return _Loop(str(found.loop_type), found.involved_tools or (), found.description or "")
+
+
+def _parser_for(tools: Sequence[Mapping[str, Any]]) -> ResponseParser:
+    """A parser that knows the tools of a run; definitions that it cannot read are passed over.
+
+    Among them are the tools that providers run themselves, which have a type and no name.
+    """
+    definitions = [dict(tool) for tool in tools]
+    try:
+        return ResponseParser(tools=definitions or None)
+    except ConfigurationError:
+        return ResponseParser(tools=[tool for tool in definitions if _is_readable(tool)] or None)
+
+
+def _is_readable(definition: dict[str, Any]) -> bool:
+    try:
+        ResponseParser(tools=[definition])
+    except ConfigurationError:
+        return False
+    return True
 
 
 def _read(turn: Turn, parser: ResponseParser) -> _Reply:

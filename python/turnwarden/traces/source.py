@@ -29,6 +29,13 @@ _HEAD: Final = 64 * 1024
 _BYTE_ORDER_MARK: Final = codecs.BOM_UTF8
 _JSON_SPACE: Final = b" \t\r\n"
 _DECODER: Final = json.JSONDecoder()
+_COMPRESSED: Final = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"PK\x03\x04": "zip",
+}
 _CUT_OFF: Final = "the JSON is cut off"
 _RUN_DEPTH: Final = 2  # an array of records, each with its array of messages
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -148,6 +155,9 @@ class Source:
             if start == 0:
                 if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                     raise TraceError(self.path, "UTF-16 text; save it as UTF-8")
+                for mark, program in _COMPRESSED.items():
+                    if head.startswith(mark):
+                        raise TraceError(self.path, f"compressed with {program}; unpack it first")
                 if head.startswith(_BYTE_ORDER_MARK):
                     head = head[len(_BYTE_ORDER_MARK) :]
                     start += len(_BYTE_ORDER_MARK)
@@ -329,6 +339,8 @@ class _Window:
 
 def _open(path: str) -> IO[bytes]:
     """Opens a file so that it can be read by offset; pipes are copied to a temporary file."""
+    if path == "-" and getattr(sys, "stdin", None) is None:
+        raise TraceError(path, "standard input is closed")
     try:
         file: BinaryIO = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
     except OSError as error:
