@@ -800,3 +800,16 @@ def test_one_of_a_thing_is_not_told_in_the_plural(command, tmp_path):
     summary = command("replay", path).stdout.partition("summary")[2]
     assert "1 turn, 1 call\n" in summary
     assert "1 reply: quote_translated" in summary
+
+
+def test_a_stop_by_a_budget_is_in_the_summary(command, good, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text("[budget]\nmax_tokens = 150\n")
+    path = tmp_path / "costly.json"
+    messages = chat("a", "b", "c")
+    for message in messages:
+        message["usage"] = {"prompt_tokens": 90, "completion_tokens": 10}
+    path.write_text(json.dumps(messages))
+    summary = command("replay", "--policy", policy, path).stdout.partition("summary")[2]
+    assert "stops     at turn 2\n" in summary
+    assert "saves     2 of 3 calls" in summary

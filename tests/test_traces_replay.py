@@ -71,6 +71,46 @@ def test_equal_calls_with_equal_results_are_warned_blocked_and_stopped(play):
     assert loop.tools == ("f",)
 
 
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10}
+
+
+def test_tokens_that_a_turn_cost_change_no_verdict_on_loops(play):
+    def run(**more) -> list[dict]:
+        circle = [asks("f", {"a": 1}, **more), answers("x")] * 4
+        others = [
+            message
+            for at in range(3)
+            for message in (asks(f"g{at}", {"n": at}, **more), answers(f"r{at}"))
+        ]
+        return [*circle, *others, says("Done.", **more)]
+
+    with_tokens, report = play(run(usage=USAGE))
+    without, _ = play(run())
+
+    def verdicts(turns):
+        return [(turn.action, turn.reason, turn.loop, turn.message) for turn in turns]
+
+    assert verdicts(with_tokens) == verdicts(without)
+    assert [str(turn.action) for turn in with_tokens[2:5]] == ["warn", "block", "continue"]
+    assert with_tokens[3].loop == "f was called 4 times in a row with the same arguments."
+    assert (report.blocked_at, report.stopped_at, report.saved.tokens) == (4, None, 0)
+
+
+def test_a_budget_is_judged_for_itself_while_a_loop_stands(play):
+    messages = [asks("f", {"a": 1}, usage=USAGE), answers("x")] * 4
+    messages += [asks("g", {"n": 0}, usage=USAGE), answers("y"), says("Done.", usage=USAGE)]
+    turns, report = play(messages, config=WorkflowGuardConfig(budget={"max_tokens": 600}))
+    said = [(str(turn.action), turn.reason) for turn in turns]
+    assert said[2:] == [
+        ("warn", "loop.exact"),
+        ("block", "loop.exact"),
+        ("warn", "budget.tokens"),
+        ("stop", "budget.tokens"),
+    ]
+    assert [call.allowed for call in turns[4].calls] == [True]
+    assert report.stopped_at == 6
+
+
 def test_a_poll_whose_answer_changes_is_no_loop(play):
     messages = [
         message
@@ -86,6 +126,12 @@ def test_tokens_saved_are_those_of_the_turns_after_the_stop(play):
     _, report = play([asks("f", {}, usage=usage), answers("x")] * 8)
     assert report.tokens.total == 880
     assert report.saved.tokens == 330
+
+
+def test_the_answer_to_a_call_in_the_text_counts_as_a_result(play):
+    call = in_text("f", a=1)
+    _, report = play([says(call), hears("x" * 100), says("Done."), hears("Thanks.")])
+    assert report.characters == len(call) + 100 + len("Done.")
 
 
 def test_without_tokens_characters_are_counted(play):

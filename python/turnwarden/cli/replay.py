@@ -292,6 +292,9 @@ def _loop_lines(report: RunReport) -> Iterator[tuple[str, str, Style]]:
     warning = report.first_warning
     if warning is None:
         yield "loops", "none", "good"
+        if report.stopped_at is not None:  # a budget was used up
+            yield "stops", f"at turn {report.stopped_at}", "stop"
+            yield "saves", _savings(report), "good"
         return
     for loop in report.loops:
         where = (

@@ -210,11 +210,11 @@ class RunReport:
         loops: The loops, in order.
         first_warning: The first verdict on a loop; None when there was none.
         blocked_at: The turn of the first call that would have been blocked.
-        stopped_at: The turn at which a loop would have ended the run.
+        stopped_at: The turn at which a loop, or a budget used up, would have ended the run.
         limit_at: The turn that the iteration limit would have refused.
         iteration_limit: That limit.
         wasted_calls: Calls of turns that went round in circles, from the first verdict on.
-        saved: What the guard would have spared by its verdicts on loops.
+        saved: What the guard would have spared by its verdicts; its iteration limit is not counted.
         tokens: What the run cost; None when the file does not say.
         characters: The same in characters of texts, arguments and results.
         seconds: How long the run took; None when the file does not say.
@@ -488,6 +488,7 @@ class Replay:
             report.tokens = TokenUsage(
                 before.input + turn.tokens.input, before.output + turn.tokens.output
             )
+            report.saved.tokens = report.saved.tokens or 0
         report.seconds = self._clock.elapsed
         if reply.calls:
             self._last_calling = turn.number
@@ -567,6 +568,18 @@ class _Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class _Said:
+    """One answer of a guard."""
+
+    action: GuardAction
+    reason: str | None
+    message: str | None
+
+
+_NOTHING_SAID: Final = _Said(GuardAction.CONTINUE, None, None)
+
+
+@dataclass(frozen=True, slots=True)
 class _Loop:
     """The loop that a verdict speaks of."""
 
@@ -593,9 +606,10 @@ def _after_stop(reply: _Reply) -> _Verdict:
 
 def _put(guard: WorkflowGuard, reply: _Reply, tokens: TokenUsage | None) -> _Verdict:
     """Puts a turn to a guard: the calls together, then the results of those that it lets run."""
-    checks: list[GuardCheckResult] = []
+    said: list[_Said] = []
     if tokens is not None:
-        checks.append(guard.spend(tokens=tokens.total))
+        said.append(_said_of_budget(guard.spend(tokens=tokens.total)))
+    checks: list[GuardCheckResult] = []
     allowed: list[bool] = []
     if reply.calls:
         verdict = guard.record_turn([asked.call for asked in reply.calls])
@@ -607,17 +621,28 @@ def _put(guard: WorkflowGuard, reply: _Reply, tokens: TokenUsage | None) -> _Ver
         content = asked.answer.content
         error = content if asked.answer.is_error else None
         checks.append(guard.record_tool_result(content, call_id=asked.call.id, error=error))
-    gravest = max(checks, key=lambda check: _SEVERITY[check.action], default=None)
-    if gravest is None:
-        return _Verdict(GuardAction.CONTINUE, None, None, None, ())
+    said.extend(
+        _Said(check.action, _main_reason(check.reasons), check.warning_message) for check in checks
+    )
+    gravest = max(said, key=lambda one: _SEVERITY[one.action], default=_NOTHING_SAID)
     loops = [loop for check in checks if (loop := _loop_of(check)) is not None]
     return _Verdict(
         action=gravest.action,
-        reason=_main_reason(gravest.reasons),
-        message=gravest.warning_message,
+        reason=gravest.reason,
+        message=gravest.message,
         loop=loops[0] if loops else None,
         allowed=tuple(allowed),
     )
+
+
+def _said_of_budget(check: GuardCheckResult) -> _Said:
+    """What `spend` said of the budget: its answer also repeats what stands from the turn before."""
+    reason = next((reason for reason in check.reasons if reason.startswith("budget.")), None)
+    if reason is None:
+        return _NOTHING_SAID
+    is_stop = check.action is GuardAction.STOP
+    action = GuardAction.STOP if is_stop else GuardAction.WARN
+    return _Said(action, reason, check.warning_message)
 
 
 def _main_reason(reasons: tuple[str, ...]) -> str | None:
@@ -675,7 +700,7 @@ def _read(turn: Turn, parser: ResponseParser) -> _Reply:
         repairs=tuple(found.repairs),
         faults=tuple(found.faults),
         refusal=refusal,
-        characters=_characters(turn),
+        characters=_characters(turn) + _answered_by_feedback(turn, calls),
     )
 
 
@@ -764,6 +789,13 @@ def _with_distinct_ids(calls: list[ToolCall]) -> list[ToolCall]:
 def _characters(turn: Turn) -> int:
     calls = sum(len(_arguments_text(call)) for call in turn.calls or ())
     return len(turn.text) + calls + sum(len(result.content) for result in turn.results)
+
+
+def _answered_by_feedback(turn: Turn, calls: tuple[_Asked, ...]) -> int:
+    """The length of what came next, when it is the answer to calls that stand in the text."""
+    is_answer = not turn.results and turn.calls is None and turn.refusal is None
+    answered = is_answer and any(asked.answer is not None for asked in calls)
+    return len(turn.feedback or "") if answered else 0
 
 
 def _arguments_text(call: RecordedCall) -> str:
