@@ -331,6 +331,18 @@ def test_an_interrupt_keeps_what_was_found(good):
     assert errors == "turnwarden: interrupted\n"
 
 
+def test_an_interrupt_before_the_first_run_does_not_say_that_there_are_none(
+    good, capsys, monkeypatch
+):
+    def interrupted(*_arguments, **_options):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr("turnwarden.traces.scan", interrupted)
+    assert main(["scan", str(good)]) == 130
+    assert tuple(capsys.readouterr()) == ("", "turnwarden: interrupted\n")
+
+
 # scan: what is printed
 
 

@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
                 progress.run()
         except KeyboardInterrupt:
             interrupted = True
-    if not options.json:
+    if not options.json and (found.has_runs or not interrupted):
         found.show()
     notes.name_unknown()
     if interrupted:
@@ -178,6 +178,11 @@ class _Findings:
         self._lists_all = lists_all
         self._rows: list[_Row] = []
         self._by_format: dict[str, _Total] = {}
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether any run was read to its end."""
+        return bool(self._by_format)
 
     @property
     def has_loops(self) -> bool:
