@@ -44,7 +44,7 @@ bench: $(NATIVE) $(STAMPS)/bench ## the side-by-side benchmarks (minutes); figur
 	$(BIN)/python -m benches.compare
 
 bench-smoke: $(NATIVE) $(STAMPS)/bench ## the same with few repeats: that the scripts run, no figures
-	$(BIN)/python -m benches.compare --quick signature
+	$(BIN)/python -m benches.compare --quick
 
 fuzz: ## each fuzz target for FUZZ_SECONDS (20) seconds; needs cargo-fuzz
 	tools/fuzz $(FUZZ_SECONDS)

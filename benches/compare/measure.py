@@ -8,9 +8,11 @@ takes for the clock not to matter.
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
 SAMPLE_SECONDS = 0.004
 
@@ -23,9 +25,12 @@ class Effort:
     seconds: float
     """At most so long for one contender; at least one round is done."""
 
+    cap: float
+    """A row that may never end is given up after so many seconds."""
 
-FULL = Effort(rounds=150, seconds=6.0)
-QUICK = Effort(rounds=2, seconds=0.2)
+
+FULL = Effort(rounds=150, seconds=6.0, cap=30.0)
+QUICK = Effort(rounds=2, seconds=0.2, cap=1.5)
 
 
 def measure(contenders: dict[str, Callable[[], object]], effort: Effort) -> dict[str, float]:
@@ -46,6 +51,33 @@ def measure(contenders: dict[str, Callable[[], object]], effort: Effort) -> dict
     finally:
         gc.enable()
     return best
+
+
+def capped(work: Callable[[], object], cap: float) -> object | None:
+    """What `work` gives, or None when it takes longer than `cap` seconds.
+
+    It runs in a process of its own, because nothing else ends native code that does not return.
+
+    Raises:
+        RuntimeError: When the process ends without a result.
+    """
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(work, sender))
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv() if receiver.poll(cap) else None
+    except EOFError:
+        raise RuntimeError("the measured process ended without a result") from None
+    finally:
+        process.kill()
+        process.join()
+
+
+def _send(work: Callable[[], object], sender: Connection) -> None:
+    sender.send(work())
 
 
 def _repeats(call: Callable[[], object]) -> int:
