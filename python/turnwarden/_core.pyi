@@ -828,10 +828,10 @@ _Event: TypeAlias = (
 class ResponseParser:
     def __new__(
         cls,
-        formats: Iterable[str] | None = None,
+        formats: Iterable[str | Format] | None = None,
         tools: Iterable[object] | None = None,
         *,
-        reasoning_open: bool = False,
+        reasoning_open: bool | None = None,
         calls_in_reasoning: bool = False,
         buffer_arguments: bool = True,
         max_depth: int | None = None,
@@ -907,12 +907,32 @@ class EventIterator(Iterator[_Event]):
 
 @final
 class Format:
+    def __new__(
+        cls,
+        label: str,
+        syntaxes: Iterable[Mapping[str, Any]],
+        *,
+        models: Iterable[str] | None = None,
+        example: str = "",
+        reasoning: Iterable[tuple[str, str]] | None = None,
+        reasoning_open: bool = False,
+        wrappers: Iterable[tuple[str, str]] | None = None,
+        end_of_turn: Iterable[str] | None = None,
+    ) -> Format: ...
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Format: ...
     @property
     def label(self) -> str: ...
     @property
     def models(self) -> tuple[str, ...]: ...
     @property
     def example(self) -> str: ...
+    @property
+    def syntaxes(self) -> list[dict[str, Any]]: ...
+    @property
+    def reasoning(self) -> list[tuple[str, str]]: ...
+    @property
+    def reasoning_open(self) -> bool: ...
     def to_dict(self) -> dict[str, Any]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...

@@ -163,6 +163,13 @@ impl Plan {
             for (open, close) in &format.reasoning {
                 plan.add_reasoning(open, close);
             }
+            for (open, close) in &format.wrappers {
+                plan.add_wrapper(open, close);
+            }
+            for token in &format.end_of_turn {
+                let id = plan.marker(token);
+                plan.role(id, |roles| roles.ends_turn = true);
+            }
             for syntax in &format.syntaxes {
                 plan.add_syntax(index, syntax);
             }
@@ -203,6 +210,18 @@ impl Plan {
             let id = self.marker(token);
             self.role(id, |roles| roles.ends_turn = true);
         }
+    }
+
+    /// Markers around the answer that a format declares; those known already stay as they are.
+    fn add_wrapper(&mut self, open: &str, close: &str) {
+        let close = self.marker(close);
+        let open = self.marker(open);
+        self.role(open, |roles| {
+            roles.opens_wrapper.get_or_insert((close, true));
+        });
+        self.role(close, |roles| {
+            roles.closes_wrapper.get_or_insert(true);
+        });
     }
 
     fn add_react(&mut self, calls: &ReactCalls) {

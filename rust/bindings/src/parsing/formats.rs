@@ -1,10 +1,36 @@
 //! The formats that are read, as Python sees them.
 
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use turnwarden_extract as extract;
 
+use super::values::{Foreign, read_object, write_json};
+use crate::errors::Error;
+
 /// How one family of models writes its calls.
+///
+/// A format is a declaration, plain data: which markers stand around calls, and where in them name
+/// and arguments are. All built-in formats are such declarations too: `to_dict` shows them, and
+/// `docs/formats.md` says what each key means.
+///
+/// Args:
+///     label: The name by which the format is pinned and reported.
+///     syntaxes: The ways of writing calls, as mappings; the first that fits is taken. Each says
+///         where calls stand (`open` and `close` markers, a `fence` with its languages, or
+///         `whole`: they are the whole reply) and how they are written (`calls`: `json`, `named`,
+///         `tagged`, `key_value`, `python`, `braced`, `channels`, `react`, `workflow` or `native`).
+///     models: The models that use it.
+///     example: A reply with one call or more.
+///     reasoning: Pairs of markers around reasoning, besides those that are known anyway.
+///     reasoning_open: Whether the chat template opens a block of reasoning, so that replies only
+///         close it.
+///     wrappers: Pairs of markers around the answer, which are no part of it.
+///     end_of_turn: Tokens that end a turn.
+///
+/// Raises:
+///     ConfigurationError: When a field cannot be used; the message names it.
+///     WrongTypeError: When a value is nothing that JSON knows.
 ///
 /// Attributes:
 ///     label (str): The name by which the format is pinned and reported.
@@ -12,14 +38,80 @@ use turnwarden_extract as extract;
 ///     example (str): A reply with one call or more.
 ///
 /// Example:
-///     >>> hermes = next(f for f in turnwarden.formats() if f.label == "hermes")
-///     >>> turnwarden.parse(hermes.example).format
-///     'hermes'
+///     >>> acme = turnwarden.Format(
+///     ...     "acme", [{"open": "<acme>", "close": "</acme>", "calls": {"json": {"name": "do"}}}]
+///     ... )
+///     >>> parser = turnwarden.ResponseParser(formats=["hermes", acme])
+///     >>> parser.parse('<acme>{"do": "ping", "arguments": {}}</acme>').tool_calls[0].name
+///     'ping'
 #[pyclass(frozen, module = "turnwarden", name = "Format")]
 pub(crate) struct PyFormat(extract::Format);
 
+impl PyFormat {
+    /// The declaration.
+    pub(crate) fn declaration(&self) -> &extract::Format {
+        &self.0
+    }
+}
+
+fn configuration(error: &extract::ConfigError) -> Error {
+    Error::Configuration(error.to_string())
+}
+
 #[pymethods]
 impl PyFormat {
+    #[new]
+    #[pyo3(signature = (
+        label, syntaxes, *, models=None, example="", reasoning=None, reasoning_open=false,
+        wrappers=None, end_of_turn=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "the fields of a format")]
+    fn new(
+        label: &str,
+        syntaxes: &Bound<'_, PyAny>,
+        models: Option<&Bound<'_, PyAny>>,
+        example: &str,
+        reasoning: Option<&Bound<'_, PyAny>>,
+        reasoning_open: bool,
+        wrappers: Option<&Bound<'_, PyAny>>,
+        end_of_turn: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let data = PyDict::new(syntaxes.py());
+        data.set_item("label", label)?;
+        data.set_item("syntaxes", syntaxes)?;
+        data.set_item("example", example)?;
+        data.set_item("reasoning_open", reasoning_open)?;
+        for (name, value) in [
+            ("models", models),
+            ("reasoning", reasoning),
+            ("wrappers", wrappers),
+            ("end_of_turn", end_of_turn),
+        ] {
+            if let Some(value) = value {
+                data.set_item(name, value)?;
+            }
+        }
+        Self::read(&data)
+    }
+
+    /// Read a declaration that is a mapping, such as `to_dict` gives and JSON files carry.
+    ///
+    /// Args:
+    ///     data: The keys of `Format`'s arguments; `label` and `syntaxes` must be there.
+    ///
+    /// Raises:
+    ///     ConfigurationError: When a field is missing, unknown or cannot be used; the message
+    ///         names it.
+    ///
+    /// Example:
+    ///     >>> hermes = turnwarden.formats()[3]
+    ///     >>> turnwarden.Format.from_dict(hermes.to_dict()) == hermes
+    ///     True
+    #[classmethod]
+    fn from_dict(_class: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::read(data)
+    }
+
     #[getter]
     fn label(&self) -> &str {
         &self.0.label
@@ -35,13 +127,27 @@ impl PyFormat {
         &self.0.example
     }
 
-    /// Give label, models and example as plain data.
+    /// Whether the chat template opens a block of reasoning, so that replies begin in it.
+    #[getter]
+    fn reasoning_open(&self) -> bool {
+        self.0.reasoning_open
+    }
+
+    /// Pairs of markers around reasoning that only this format knows.
+    #[getter]
+    fn reasoning(&self) -> Vec<(String, String)> {
+        self.0.reasoning.clone()
+    }
+
+    /// The ways of writing calls, as plain data.
+    #[getter]
+    fn syntaxes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.to_dict(py)?.as_any().get_item("syntaxes")
+    }
+
+    /// Give the declaration as plain data; `from_dict` makes an equal format of it.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("label", &self.0.label)?;
-        dict.set_item("models", &self.0.models)?;
-        dict.set_item("example", &self.0.example)?;
-        Ok(dict)
+        read_object(py, &self.0.to_json())
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> Option<bool> {
@@ -55,6 +161,22 @@ impl PyFormat {
 
     fn __repr__(&self) -> String {
         format!("<Format {}>", self.0.label)
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyDict>,))> {
+        let restore = py.get_type::<Self>().getattr(intern!(py, "from_dict"))?;
+        Ok((restore, (self.to_dict(py)?,)))
+    }
+}
+
+impl PyFormat {
+    fn read(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let json = write_json(data, Foreign::Refuse)?;
+        let format = extract::Format::from_json(&json).map_err(|error| configuration(&error))?;
+        Ok(Self(format))
     }
 }
 

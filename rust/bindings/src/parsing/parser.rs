@@ -11,6 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use turnwarden_extract::{self as extract, Limits, Options, Parser, Tools};
 
+use super::formats::PyFormat;
 use super::reply::{PyReply, ReplyData};
 use super::stream::{PyEventIterator, PyResponseStream};
 use super::text::{Text, read_text};
@@ -55,6 +56,8 @@ pub(crate) fn given_parser<'a>(
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Settings {
     formats: Option<Vec<String>>,
+    /// Those of the formats that are not built in.
+    own_formats: Vec<extract::Format>,
     /// Tool definitions as a JSON array.
     tools: Option<String>,
     reasoning_open: bool,
@@ -71,6 +74,7 @@ impl Default for Settings {
         let limits = Limits::default();
         Self {
             formats: None,
+            own_formats: Vec::new(),
             tools: None,
             reasoning_open: false,
             calls_in_reasoning: false,
@@ -92,6 +96,7 @@ impl Settings {
         };
         let options = Options {
             formats: self.formats.clone(),
+            own_formats: self.own_formats.clone(),
             tools,
             reasoning_open: self.reasoning_open,
             calls_in_reasoning: self.calls_in_reasoning,
@@ -111,13 +116,14 @@ impl Settings {
 /// Parses replies. Immutable, reusable, and safe to share between threads.
 ///
 /// Args:
-///     formats: Labels of the formats to look for (`turnwarden.formats()` lists them); all by
-///         default. On untrusted text, pinning is better than detection.
+///     formats: The formats to look for: labels (`turnwarden.formats()` lists them), `Format`
+///         objects, or both; all built-in ones by default. On untrusted text, pinning is better
+///         than detection.
 ///     tools: The tools that the model was given: OpenAI, Anthropic or MCP definitions, as
 ///         mappings or SDK objects. Names then make calls of JSON that would otherwise be text,
 ///         and argument values are brought to their declared types where that loses nothing.
 ///     reasoning_open: Whether the prompt's template already opened a reasoning block, so that the
-///         reply begins inside it.
+///         reply begins inside it. By default what the pinned formats say.
 ///     calls_in_reasoning: Whether calls drafted in reasoning count as calls.
 ///     buffer_arguments: While streaming, whether argument deltas come once the arguments are
 ///         complete (True), or value by value.
@@ -129,7 +135,8 @@ impl Settings {
 /// What goes over a limit becomes a fault; what came before is kept.
 ///
 /// Raises:
-///     ConfigurationError: When a format label is unknown, or a tool definition cannot be read.
+///     ConfigurationError: When a format label is unknown or given twice, or a tool definition
+///         cannot be read.
 ///
 /// Example:
 ///     >>> parser = turnwarden.ResponseParser(formats=["hermes"])
@@ -154,7 +161,7 @@ impl PyResponseParser {
 impl PyResponseParser {
     #[new]
     #[pyo3(signature = (
-        formats=None, tools=None, *, reasoning_open=false, calls_in_reasoning=false,
+        formats=None, tools=None, *, reasoning_open=None, calls_in_reasoning=false,
         buffer_arguments=true, max_depth=None, max_reply_bytes=None, max_calls=None,
         max_argument_bytes=None,
     ))]
@@ -165,7 +172,7 @@ impl PyResponseParser {
     fn new(
         formats: Option<&Bound<'_, PyAny>>,
         tools: Option<&Bound<'_, PyAny>>,
-        reasoning_open: bool,
+        reasoning_open: Option<bool>,
         calls_in_reasoning: bool,
         buffer_arguments: bool,
         max_depth: Option<usize>,
@@ -174,10 +181,17 @@ impl PyResponseParser {
         max_argument_bytes: Option<usize>,
     ) -> PyResult<Self> {
         let defaults = Settings::default();
+        let chosen = formats.map(read_formats).transpose()?;
+        let opened = chosen.as_ref().is_some_and(Chosen::reasoning_open);
+        let (labels, own_formats) = match chosen {
+            Some(chosen) => (Some(chosen.labels), chosen.own),
+            None => (None, Vec::new()),
+        };
         Self::from_settings(Settings {
-            formats: formats.map(read_labels).transpose()?,
+            formats: labels,
+            own_formats,
             tools: tools.map(read_tools).transpose()?,
-            reasoning_open,
+            reasoning_open: reasoning_open.unwrap_or(opened),
             calls_in_reasoning,
             buffer_arguments,
             max_depth: max_depth.unwrap_or(defaults.max_depth),
@@ -230,6 +244,7 @@ impl PyResponseParser {
         let defaults = Settings::default();
         Self::from_settings(Settings {
             formats: Some(model.labels.into_iter().map(str::to_owned).collect()),
+            own_formats: Vec::new(),
             tools: tools.map(read_tools).transpose()?,
             reasoning_open: reasoning_open.unwrap_or(model.reasoning_open),
             calls_in_reasoning,
@@ -426,6 +441,8 @@ impl PyResponseParser {
         let settings = &self.settings;
         let state = PyDict::new(py);
         state.set_item("formats", settings.formats.as_ref())?;
+        let own = settings.own_formats.iter().map(extract::Format::to_json);
+        state.set_item("own_formats", own.collect::<Vec<_>>())?;
         state.set_item("tools", settings.tools.as_ref())?;
         state.set_item("reasoning_open", settings.reasoning_open)?;
         state.set_item("calls_in_reasoning", settings.calls_in_reasoning)?;
@@ -442,8 +459,13 @@ impl PyResponseParser {
     #[classmethod]
     fn _restore(_class: &Bound<'_, PyType>, state: &Bound<'_, PyDict>) -> PyResult<Self> {
         let field = |name: &str| state.as_any().get_item(name);
+        let own: Vec<String> = field("own_formats")?.extract()?;
+        let own = own.iter().map(|json| extract::Format::from_json(json));
         Self::from_settings(Settings {
             formats: field("formats")?.extract()?,
+            own_formats: own
+                .collect::<Result<_, _>>()
+                .map_err(|error| Error::Configuration(error.to_string()))?,
             tools: field("tools")?.extract()?,
             reasoning_open: field("reasoning_open")?.extract()?,
             calls_in_reasoning: field("calls_in_reasoning")?.extract()?,
@@ -456,24 +478,57 @@ impl PyResponseParser {
     }
 }
 
-/// Format labels: an iterable of `str`, but no single `str`.
-fn read_labels(formats: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    const EXPECTED: &str = "an iterable of format labels";
+/// The formats that a parser was told to look for.
+#[derive(Default)]
+struct Chosen {
+    labels: Vec<String>,
+    /// Those that are not built in.
+    own: Vec<extract::Format>,
+}
+
+impl Chosen {
+    fn add(&mut self, label: String) -> PyResult<()> {
+        if self.labels.contains(&label) {
+            let message = format!("two formats are named {label:?}; give each label once");
+            return Err(Error::Configuration(message).into());
+        }
+        self.labels.push(label);
+        Ok(())
+    }
+
+    /// Whether the templates of these formats open a block of reasoning.
+    fn reasoning_open(&self) -> bool {
+        let built_in = self.labels.iter().filter_map(|l| extract::format_named(l));
+        let mut formats = self.own.iter().chain(built_in.map(|format| &**format));
+        formats.any(|format| format.reasoning_open)
+    }
+}
+
+/// Formats: an iterable of labels and `Format` objects, but no single `str`.
+fn read_formats(formats: &Bound<'_, PyAny>) -> PyResult<Chosen> {
+    const EXPECTED: &str = "an iterable of format labels and Format objects";
     if formats.is_instance_of::<PyString>() {
         return Err(Error::wrong_type("formats", EXPECTED, formats).into());
     }
-    let Ok(labels) = formats.try_iter() else {
+    let Ok(items) = formats.try_iter() else {
         return Err(Error::wrong_type("formats", EXPECTED, formats).into());
     };
-    labels
-        .map(|label| {
-            let label = label?;
-            match label.cast::<PyString>() {
-                Ok(text) => Ok(text.to_cow()?.into_owned()),
-                Err(_) => Err(Error::wrong_type("a format", "a label (str)", &label).into()),
+    let mut chosen = Chosen::default();
+    for item in items {
+        let item = item?;
+        if let Ok(label) = item.cast::<PyString>() {
+            chosen.add(label.to_cow()?.into_owned())?;
+        } else if let Ok(format) = item.cast::<PyFormat>() {
+            let format = format.get().declaration();
+            chosen.add(format.label.clone())?;
+            if extract::format_named(&format.label).is_none_or(|known| **known != *format) {
+                chosen.own.push(format.clone());
             }
-        })
-        .collect()
+        } else {
+            return Err(Error::wrong_type("a format", "a label (str) or a Format", &item).into());
+        }
+    }
+    Ok(chosen)
 }
 
 /// Tool definitions as a JSON array.

@@ -1,6 +1,6 @@
 //! Formats that are no markup around calls: channels, `ReAct`, native messages.
 
-use super::{Body, ChannelCalls, Format, JsonCalls, Place, ReactCalls, Syntax, owned};
+use super::{Body, ChannelCalls, Format, Place, ReactCalls, Syntax};
 
 fn syntax(place: Place, body: Body) -> Syntax {
     Syntax { place, body }
@@ -50,24 +50,10 @@ fn harmony() -> Format {
 }
 
 fn react() -> Format {
-    let label = |text: &str| text.to_owned();
-    let calls = ReactCalls {
-        thought: label("Thought:"),
-        action: label("Action:"),
-        input: label("Action Input:"),
-        observation: label("Observation:"),
-        answer: label("Final Answer:"),
-        json: JsonCalls {
-            name: owned(&["action", "tool_name", "tool", "name"]),
-            arguments: owned(&["action_input", "parameters", "arguments", "args", "input"]),
-            plain_input: true,
-            ..JsonCalls::marked()
-        },
-    };
     Format::new(
         "react",
         &["LangChain ReAct agent", "LlamaIndex ReAct agent"],
         "Thought: look it up\nAction: search\nAction Input: {\"q\": \"x\"}",
     )
-    .with(syntax(Place::Whole, Body::React(calls)))
+    .with(syntax(Place::Whole, Body::React(ReactCalls::default())))
 }
