@@ -610,6 +610,23 @@ def test_a_reply_from_standard_input_is_parsed(capsys, monkeypatch):
         assert parsed["repairs"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["--model", "Qwen/Qwen3-32B-FP8"], ["ping"]),
+        (["--model", "deepseek-ai/DeepSeek-V3.1"], []),
+        (["--format", "xlam", "--format", "hermes"], ["ping"]),
+        (["--format", "xlam"], []),
+    ],
+)
+def test_parse_pins_formats_by_label_or_model(tmp_path, capsys, arguments, found):
+    reply = tmp_path / "reply.txt"
+    reply.write_text('<tool_call>{"name": "ping", "arguments": {}}</tool_call>')
+    assert main(["parse", str(reply), *arguments]) == 0
+    calls = json.loads(capsys.readouterr().out)["tool_calls"]
+    assert [call["name"] for call in calls] == found
+
+
 def test_a_reply_in_a_file_is_parsed_on_one_line_if_asked(tmp_path, capsys):
     path = tmp_path / "reply.txt"
     path.write_text("\ufeff" + REPLY)
@@ -644,7 +661,11 @@ def test_parse_of_bad_input_is_one_line(tmp_path, capsys, content):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--format", "no_such_format"), ("--tools", "/no/such/file")],
+    [
+        ("--format", "no_such_format"),
+        ("--tools", "/no/such/file"),
+        ("--model", "no-such-model"),
+    ],
 )
 def test_a_wrong_option_of_parse_is_one_line(tmp_path, capsys, option, value):
     path = tmp_path / "reply.txt"

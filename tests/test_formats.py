@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +17,7 @@ from turnwarden import Format, ResponseParser
 FORMATS = turnwarden.formats()
 LABELS = [format.label for format in FORMATS]
 PINNED = {label: ResponseParser([label]) for label in LABELS}
-ROWS = vectors.rows("tool_calls")
+ROWS = vectors.rows("tool_calls") + vectors.rows("tool_calls_more")
 
 each_format = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.label)
 
@@ -25,12 +29,13 @@ def test_every_label_of_the_vectors_is_a_format() -> None:
 
 @each_format
 def test_a_format_describes_itself(format: Format) -> None:
-    assert format.to_dict() == {
-        "label": format.label,
-        "models": list(format.models),
-        "example": format.example,
-    }
+    data = format.to_dict()
+    assert (data["label"], data["example"]) == (format.label, format.example)
+    assert data["models"] == list(format.models)
     assert format.label in repr(format)
+    assert Format.from_dict(data) == format
+    assert Format.from_dict(json.loads(json.dumps(data))) == format
+    assert pickle.loads(pickle.dumps(format)) == format
     assert format == turnwarden.formats()[LABELS.index(format.label)]
     assert hash(format) == hash(turnwarden.formats()[LABELS.index(format.label)])
 
@@ -79,6 +84,14 @@ def test_a_format_that_is_pinned_reads_no_wrong_calls_of_others(row: dict[str, A
         assert not wrong, (label, wrong)
 
 
+def test_the_table_of_formats_is_up_to_date() -> None:
+    script = Path(__file__).parent.parent / "tools" / "format_table.py"
+    checked = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 # Names as people write them, and the label that the model's format has.
 MODELS = {
     "NousResearch/Hermes-3-Llama-3.1-8B": "hermes",
@@ -94,7 +107,7 @@ MODELS = {
     "llama3.3:70b": "llama3_json",
     "meta-llama/Llama-4-Scout-17B-16E-Instruct": "pythonic",
     "deepseek-ai/DeepSeek-V3-0324": "deepseek_v3",
-    "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B": "deepseek_v3",
+    "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B": "hermes",
     "deepseek-ai/DeepSeek-V3.1": "deepseek_v31",
     "deepseek-ai/DeepSeek-V3.2": "deepseek_v32",
     "moonshotai/Kimi-K2-Instruct-0905": "kimi_k2",

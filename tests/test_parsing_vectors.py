@@ -8,7 +8,7 @@ import pytest
 import turnwarden
 import vectors_runner as vectors
 
-TOOL_CALLS = vectors.rows("tool_calls")
+TOOL_CALLS = vectors.rows("tool_calls") + vectors.rows("tool_calls_more")
 WORKFLOWS = vectors.rows("workflow_json")
 REPAIRS = vectors.rows("json_repair")
 

@@ -921,6 +921,14 @@ class Format:
     ) -> Format: ...
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Format: ...
+    @classmethod
+    def from_response_template(
+        cls,
+        spec: Mapping[str, Any] | _Text,
+        *,
+        label: str = "response_template",
+        models: list[str] | None = None,
+    ) -> Format: ...
     @property
     def label(self) -> str: ...
     @property

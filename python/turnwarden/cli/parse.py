@@ -35,11 +35,17 @@ def add_to(commands: Commands) -> None:
         metavar="FILE",
         help="JSON file with the tool definitions that the model was given",
     )
-    parser.add_argument(
+    pinned = parser.add_mutually_exclusive_group()
+    pinned.add_argument(
         "--format",
-        metavar="NAME",
+        metavar="LABEL",
         action="append",
         help="only look for this format (may be given several times)",
+    )
+    pinned.add_argument(
+        "--model",
+        metavar="NAME",
+        help="only look for the formats of this model, such as Qwen/Qwen3-32B or llama3.1:8b",
     )
     parser.add_argument("--compact", action="store_true", help="print the JSON on one line")
     parser.set_defaults(command=run)
@@ -69,6 +75,8 @@ def _response_parser(options: argparse.Namespace) -> ResponseParser:
     if options.format is not None:
         settings["formats"] = options.format
     try:
+        if options.model is not None:
+            return ResponseParser.for_model(options.model, **settings)
         return ResponseParser(**settings)
     except (ValueError, TypeError, LookupError) as error:
         raise CommandError(str(error)) from error

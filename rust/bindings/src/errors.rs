@@ -80,13 +80,21 @@ impl Error {
                 .wrong_type
                 .error(py, format!("{what} must be {expected}, not {found}")),
             Self::Configuration(message) => classes.configuration.error(py, message),
-            Self::UnknownModel(name) => classes.unknown_model.error(
-                py,
-                format!(
-                    "no format knows a model named {name:?}; pass formats=[...] with labels from \
-                     turnwarden.formats(), or let ResponseParser() detect the format"
-                ),
-            ),
+            Self::UnknownModel(name) => {
+                let alike = turnwarden_extract::similar_models(&name);
+                let meant = if alike.is_empty() {
+                    String::new()
+                } else {
+                    format!(" (known and similar: {})", alike.join(", "))
+                };
+                classes.unknown_model.error(
+                    py,
+                    format!(
+                        "no format knows a model named {name:?}{meant}; pass formats=[...] with \
+                         labels from turnwarden.formats(), or let ResponseParser() detect the format"
+                    ),
+                )
+            }
             Self::NotJson { path, found } => classes
                 .wrong_type
                 .error(py, format!("JSON cannot carry {found} (at {path})")),

@@ -373,8 +373,11 @@ impl Rules<'_> {
                     typed.misfit.is_none()
                 }
                 PairValue::String(text) => {
-                    push_string(&mut json, text);
-                    true
+                    let mut quoted = String::new();
+                    push_string(&mut quoted, text);
+                    let typed = crate::tools::typed(schema, &quoted);
+                    json.push_str(&typed.json);
+                    typed.misfit.is_none()
                 }
                 PairValue::Text(text) => crate::tools::push_text(&mut json, schema, text),
             };

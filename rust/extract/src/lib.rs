@@ -25,6 +25,7 @@ mod prose;
 mod reading;
 mod reply;
 mod scan;
+mod template;
 mod tools;
 mod transcript;
 mod view;
@@ -35,7 +36,7 @@ pub use decode::Decoder;
 pub use engine::{Limits, Options, Parser, Stream};
 pub use formats::{Format, format_named, formats};
 pub use ids::{call_id, forked};
-pub use models::{ModelFormats, formats_for_model};
+pub use models::{ModelFormats, formats_for_model, similar_models};
 
 pub use reply::{Event, Fault, FaultKind, Repair, Reply, Span, SpanKind, ToolCall, Workflow};
 pub use tools::{ConfigError, Tools};

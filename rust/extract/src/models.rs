@@ -4,7 +4,7 @@
 //! (`unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF`, `qwen3-coder:30b-q4_K_M`). Each format names its
 //! models; a name belongs to the model that is found in it first, and of those that begin at the
 //! same place to the longest: `Hermes-3-Llama-3.1-8B` is a Hermes, `DeepSeek-R1-Distill-Qwen-7B` a
-//! `DeepSeek`. Cost: the name's length times the number of models known.
+//! Qwen, since distillation keeps the base model's template. Cost: the name's length times the number of models known.
 
 use std::cmp::Reverse;
 
@@ -54,6 +54,51 @@ pub fn formats_for_model(name: &str) -> Option<ModelFormats> {
             .collect(),
         reasoning_open: fitting.iter().any(|(.., format)| format.reasoning_open),
     })
+}
+
+/// Names of known models that look like this one, the most alike first; at most three.
+#[must_use]
+pub fn similar_models(name: &str) -> Vec<&'static str> {
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let mut alike: Vec<(usize, &'static str)> = Vec::new();
+    for model in formats().iter().flat_map(|format| &format.models) {
+        let likeness = likeness(name, model);
+        let known = alike.iter().any(|(_, known)| known == model);
+        if likeness >= ALIKE && !known {
+            alike.push((likeness, model));
+        }
+    }
+    alike.sort_by_key(|(likeness, model)| (Reverse(*likeness), *model));
+    alike.into_iter().take(3).map(|(_, model)| model).collect()
+}
+
+/// The likeness from which on names are alike.
+const ALIKE: usize = 50;
+
+/// How many in a hundred pairs of neighbouring letters the beginnings of two names share.
+fn likeness(name: &str, model: &str) -> usize {
+    let letters = |text: &str, most: usize| -> Vec<char> {
+        let kept = text.chars().filter(|c| c.is_alphanumeric());
+        kept.flat_map(char::to_lowercase).take(most).collect()
+    };
+    let model = letters(model, 64);
+    let name = letters(name, model.len() + 2);
+    let pairs = |text: &[char]| -> Vec<(char, char)> {
+        text.iter()
+            .copied()
+            .zip(text.iter().copied().skip(1))
+            .collect()
+    };
+    let (ours, mut theirs) = (pairs(&model), pairs(&name));
+    let all = ours.len() + theirs.len();
+    let mut shared = 0_usize;
+    for pair in ours {
+        if let Some(at) = theirs.iter().position(|other| *other == pair) {
+            theirs.swap_remove(at);
+            shared += 2;
+        }
+    }
+    (shared * 100).checked_div(all).unwrap_or(0)
 }
 
 /// Where in a name the words of a model begin, and how long they are; None unless all of them
@@ -143,6 +188,14 @@ mod tests {
         assert_eq!(labels("c4ai-command-r-plus"), ["cohere_command_r"]);
         assert_eq!(labels("ibm-granite/granite-3.1-8b-instruct"), ["granite"]);
         assert_eq!(labels("ibm-granite/granite-4.0-h-small"), ["granite4"]);
+    }
+
+    #[test]
+    fn a_name_that_is_nearly_known_is_told() {
+        assert!(similar_models("Qwenn2.5-7B").contains(&"Qwen2.5"));
+        assert!(similar_models("org/mixtrl-8x7b").contains(&"Mixtral"));
+        assert!(similar_models("my-own-model").is_empty());
+        assert!(similar_models("").is_empty());
     }
 
     #[test]

@@ -265,7 +265,8 @@ fn wrong(row: &Value, reply: &Reply) -> Option<String> {
 fn check_tool_calls(pinned: bool) {
     let mut failures = Vec::new();
     let mut count = 0;
-    for row in rows("tool_calls.jsonl") {
+    let more = rows("tool_calls_more.jsonl");
+    for row in rows("tool_calls.jsonl").into_iter().chain(more) {
         let label = row["format"].as_str().unwrap().to_owned();
         let known =
             format_named(&label).is_some() || matches!(label.as_str(), "reasoning" | "none");

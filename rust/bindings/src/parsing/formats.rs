@@ -2,9 +2,10 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use turnwarden_extract as extract;
 
+use super::text::read_text;
 use super::values::{Foreign, read_object, write_json};
 use crate::errors::Error;
 
@@ -110,6 +111,54 @@ impl PyFormat {
     #[classmethod]
     fn from_dict(_class: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::read(data)
+    }
+
+    /// Read a response template, as tokenizer configs of Hugging Face carry it.
+    ///
+    /// The fields `thinking` or `reasoning_content` become reasoning, `content` text and
+    /// `tool_calls` calls. What no declaration can say is refused, with the field and the key;
+    /// nothing is read as something else. `docs/formats.md` says which patterns are understood.
+    ///
+    /// Args:
+    ///     spec: The template, or a whole tokenizer config that holds one as `response_template`:
+    ///         a mapping, or JSON as `str` or `bytes`.
+    ///     label: The name of the format.
+    ///     models: The models that use it.
+    ///
+    /// Raises:
+    ///     ConfigurationError: When it is no response template, or says what cannot be read.
+    ///     WrongTypeError: When `spec` is something else.
+    ///
+    /// Example:
+    ///     >>> template = {
+    ///     ...     "fields": {
+    ///     ...         "thinking": {"open": "<muse>", "close": "</muse>"},
+    ///     ...         "tool_calls": {"open": "<do>", "close": "</do>", "content": "json"},
+    ///     ...     }
+    ///     ... }
+    ///     >>> format = turnwarden.Format.from_response_template(template, label="new-model")
+    ///     >>> parser = turnwarden.ResponseParser([format])
+    ///     >>> reply = parser.parse('<muse>hm</muse><do>{"name": "ping", "arguments": {}}</do>')
+    ///     >>> reply.reasoning, reply.tool_calls[0].name
+    ///     ('hm', 'ping')
+    #[classmethod]
+    #[pyo3(signature = (spec, *, label="response_template", models=None))]
+    fn from_response_template(
+        _class: &Bound<'_, PyType>,
+        spec: &Bound<'_, PyAny>,
+        label: &str,
+        models: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let text = spec.is_instance_of::<PyString>() || spec.is_instance_of::<PyBytes>();
+        let json = if text {
+            read_text(spec, "a response template")?.as_str().to_owned()
+        } else {
+            write_json(spec, Foreign::Refuse)?
+        };
+        let mut format = extract::Format::from_response_template(&json, label)
+            .map_err(|error| configuration(&error))?;
+        format.models = models.unwrap_or_default();
+        Ok(Self(format))
     }
 
     #[getter]

@@ -107,7 +107,6 @@ impl Settings {
                 max_calls: self.max_calls,
                 max_argument_bytes: self.max_argument_bytes,
             },
-            ..Options::default()
         };
         Ok(Parser::new(options).map_err(configuration)?)
     }

@@ -26,7 +26,20 @@ pub(super) fn all() -> Vec<Format> {
         ..JsonCalls::marked()
     };
     vec![
-        Format::new("hermes", &["Hermes", "Qwen2.5", "Qwen3", "QwQ"], HERMES)
+        Format::new("hermes", &[
+                "Hermes",
+                "DeepHermes",
+                "Qwen2.5",
+                "Qwen3",
+                "Qwen Max",
+                "Qwen Plus",
+                "Qwen Turbo",
+                "QwQ",
+                "DeepSeek R1 Distill Qwen",
+                "DeepSeek R1 0528 Qwen3",
+                "SmolLM3",
+                "EXAONE 4",
+            ], HERMES)
             .with(marked(&["<tool_call>"], &["</tool_call>"])),
         Format::new("granite4", &["Granite 4"], HERMES)
             .with(marked(&["<tool_call>"], &["</tool_call>"])),
@@ -42,13 +55,13 @@ pub(super) fn all() -> Vec<Format> {
         .with(marked(&["<|tool_call|>"], &[])),
         Format::new(
             "granite_20b",
-            &["Granite 20B function calling"],
+            &["Granite 20B FunctionCalling"],
             r#"<function_call> {"name": "search", "arguments": {"q": "x"}}"#,
         )
         .with(marked(&["<function_call>"], &["</function_call>"])),
         Format::new(
             "internlm",
-            &["InternLM 2", "InternLM 2.5", "InternLM 3"],
+            &["InternLM 2", "InternLM 2.5", "InternLM 3", "Intern-S1"],
             r#"Sure.<|action_start|><|plugin|>{"name": "search", "parameters": {"q": "x"}}<|action_end|>"#,
         )
         .with(marked(
@@ -63,13 +76,13 @@ pub(super) fn all() -> Vec<Format> {
         .with(marked(&["<tool_calls>"], &["</tool_calls>"])),
         Format::new(
             "hunyuan_a13b",
-            &["Hunyuan A13B"],
+            &["Hunyuan A13B", "Hunyuan 7B", "Hunyuan 4B", "Hunyuan 1.8B", "Hunyuan 0.5B"],
             r#"<tool_calls>[{"name": "search", "arguments": {"q": "x"}}]</tool_calls>"#,
         )
         .with(marked(&["<tool_calls>"], &["</tool_calls>"])),
         Format::new(
             "minimax_m1",
-            &["MiniMax M1"],
+            &["MiniMax M1", "MiniMax Text"],
             "<tool_calls>\n{\"name\": \"search\", \"arguments\": {\"q\": \"x\"}}\n{\"name\": \"ping\", \"arguments\": {}}\n</tool_calls>",
         )
         .with(marked(&["<tool_calls>"], &["</tool_calls>"])),
@@ -81,14 +94,20 @@ pub(super) fn all() -> Vec<Format> {
         .with(marked(&["functools["], &[])),
         Format::new(
             "xlam",
-            &["xLAM"],
+            &["xLAM", "Hammer"],
             r#"[{"name": "search", "arguments": {"q": "x"}}, {"name": "ping", "arguments": {}}]"#,
         )
         .with(bare())
         .with(Syntax::fenced(&["", "json"], Body::Json(JsonCalls::unmarked()))),
         Format::new(
             "nemotron_deci",
-            &["Llama Nemotron", "Nemotron Ultra"],
+            &[
+                "Llama Nemotron",
+                "Nemotron Ultra",
+                "Nemotron Super 49B",
+                "Nemotron Nano 9B",
+                "Nemotron Nano 12B",
+            ],
             r#"<TOOLCALL>[{"name": "search", "arguments": {"q": "x"}}]</TOOLCALL>"#,
         )
         .with(marked(&["<TOOLCALL>"], &["</TOOLCALL>"]))
@@ -122,7 +141,7 @@ pub(super) fn all() -> Vec<Format> {
 fn cohere_command_r(calls: JsonCalls) -> Format {
     Format::new(
         "cohere_command_r",
-        &["Command R", "Command R+"],
+        &["Command R"],
         "Action: ```json\n[{\"tool_name\": \"search\", \"parameters\": {\"q\": \"x\"}}]\n```",
     )
     .with(Syntax::between(&["\nAction:"], &[], Body::Json(calls)))

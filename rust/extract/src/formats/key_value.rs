@@ -41,7 +41,7 @@ pub(super) fn all() -> Vec<Format> {
     vec![
         Format::new(
             "glm45",
-            &["GLM 4.5", "GLM 4.6", "Poolside"],
+            &["GLM 4.5", "GLM 4.6", "Poolside", "Laguna"],
             "<tool_call>search\n<arg_key>q</arg_key>\n<arg_value>x</arg_value>\n</tool_call>",
         )
         .with(section()),
@@ -53,7 +53,7 @@ pub(super) fn all() -> Vec<Format> {
         .with(section()),
         Format::new(
             "hy_v3",
-            &["Hunyuan 3"],
+            &["Hunyuan 3", "HY 3", "HY-V3"],
             "<tool_calls><tool_call>search<tool_sep><arg_key>q</arg_key><arg_value>x</arg_value></tool_call></tool_calls>",
         )
         .with(Syntax::between(&["<tool_calls>"], &["</tool_calls>"], Body::KeyValue(hunyuan)))

@@ -14,12 +14,12 @@ pub(super) fn all() -> Vec<Format> {
         mistral(),
         deepseek(
             "deepseek_v3",
-            &["DeepSeek V3", "DeepSeek R1"],
+            &["DeepSeek V3", "DeepSeek Chat V3", "DeepSeek R1"],
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>search\n```json\n{\"q\": \"x\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
         ),
         deepseek(
             "deepseek_v31",
-            &["DeepSeek V3.1"],
+            &["DeepSeek V3.1", "DeepSeek Chat V3.1", "DeepSeek V3.2 Exp"],
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>search<｜tool▁sep｜>{\"q\": \"x\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
         ),
         kimi_k2(),
@@ -43,6 +43,7 @@ fn mistral() -> Format {
             "Magistral",
             "Codestral",
             "Pixtral",
+            "Voxtral",
         ],
         r#"[TOOL_CALLS] [{"name": "search", "arguments": {"q": "x"}}]"#,
     )
@@ -82,7 +83,7 @@ fn kimi_k2() -> Format {
     };
     Format::new(
         "kimi_k2",
-        &["Kimi K2", "Kimi K2 Thinking", "Kimi K2.5"],
+        &["Kimi K2", "Kimi K2 Thinking", "Kimi K2.5", "Kimi Linear"],
         r#"<|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>{"q": "x"}<|tool_call_end|><|tool_calls_section_end|>"#,
     )
     .with(Syntax::between(

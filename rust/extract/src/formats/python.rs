@@ -11,7 +11,7 @@ pub(super) fn all() -> Vec<Format> {
         llama3_json(),
         Format::new(
             "pythonic",
-            &["Llama 3.2", "Llama 4"],
+            &["Llama 3.2", "Llama 4", "ToolACE", "watt-tool"],
             r#"[search(q="x"), ping()]"#,
         )
         .with(Syntax::whole(python()))
@@ -76,7 +76,12 @@ fn llama3_json() -> Format {
     let (open, close) = (&["<|python_tag|>"], &["<|eom_id|>", "<|eot_id|>"]);
     Format::new(
         "llama3_json",
-        &["Llama 3.1", "Llama 3.2", "Llama 3.3"],
+        &[
+            "Llama 3.1",
+            "Llama 3.2",
+            "Llama 3.3",
+            "DeepSeek R1 Distill Llama",
+        ],
         r#"{"name": "search", "parameters": {"q": "x"}}"#,
     )
     .with(Syntax::between(

@@ -56,8 +56,12 @@ pub(super) fn all() -> Vec<Format> {
     vec![
         qwen3_coder(),
         seed_oss(),
-        deepseek("deepseek_v32", "DeepSeek V3.2", "function_calls"),
-        deepseek("deepseek_v4", "DeepSeek V4", "tool_calls"),
+        deepseek(
+            "deepseek_v32",
+            &["DeepSeek V3.2", "DeepSeek Chat", "DeepSeek Reasoner"],
+            "function_calls",
+        ),
+        deepseek("deepseek_v4", &["DeepSeek V4"], "tool_calls"),
         minimax_m2(),
         minimax_m3(),
         step3(),
@@ -78,6 +82,7 @@ fn qwen3_coder() -> Format {
             "Qwen3.5",
             "Qwen3.6",
             "Nemotron Nano",
+            "Nemotron 3",
             "MiMo",
             "Step 3.5",
         ],
@@ -103,12 +108,12 @@ fn seed_oss() -> Format {
     format
 }
 
-fn deepseek(label: &str, model: &str, section: &str) -> Format {
+fn deepseek(label: &str, models: &[&str], section: &str) -> Format {
     let open = format!("<｜DSML｜{section}>");
     let close = format!("</｜DSML｜{section}>");
     let example = invoke_example(&open, &close, "｜DSML｜")
         .replace("name=\"q\"", "name=\"q\" string=\"true\"");
-    Format::new(label, &[model], &example).with(Syntax::between(
+    Format::new(label, models, &example).with(Syntax::between(
         &[open.as_str()],
         &[close.as_str()],
         Body::Tagged(invoke_calls("｜DSML｜")),
@@ -245,7 +250,7 @@ fn anthropic_xml() -> Format {
     };
     Format::new(
         "anthropic_xml",
-        &["Claude 2", "Claude 3"],
+        &["Claude"],
         &invoke_example(open, close, ""),
     )
     .with(Syntax::between(

@@ -14,20 +14,25 @@ pub(super) fn all() -> Vec<Format> {
     all
 }
 
+/// Models behind the APIs of `OpenAI` and those that speak like them.
+const OPENAI: &[&str] = &[
+    "GPT-3.5", "GPT-4", "GPT-4o", "GPT-5", "ChatGPT", "o1", "o3", "o4", "Codex", "Grok",
+];
+
 const NATIVE: &[(&str, &[&str], &str)] = &[
     (
         "openai_chat_json",
-        &["OpenAI chat completions"],
+        OPENAI,
         r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "search", "arguments": "{\"q\": \"x\"}"}}]}"#,
     ),
     (
         "openai_responses",
-        &["OpenAI Responses"],
+        OPENAI,
         r#"{"output": [{"type": "function_call", "call_id": "c1", "name": "search", "arguments": "{\"q\": \"x\"}"}]}"#,
     ),
     (
         "anthropic_blocks",
-        &["Anthropic Messages"],
+        &["Claude"],
         r#"{"content": [{"type": "text", "text": "Ok."}, {"type": "tool_use", "id": "tu_1", "name": "search", "input": {"q": "x"}}]}"#,
     ),
     (

@@ -1,0 +1,202 @@
+"""A format of the user's own: one declaration, and everything that holds for the others holds."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+import turnwarden
+import vectors_runner as vectors
+from hypothesis import given
+from hypothesis import strategies as st
+from turnwarden import ConfigurationError, Format, ResponseParser, WrongTypeError
+
+# The declaration, as CONTRIBUTING.md describes it.
+ACME = Format(
+    "acme",
+    models=["Acme Anvil"],
+    example='Ok. <anvil:call>@search<anvil:with>{"q": "x"}</anvil:call>',
+    syntaxes=[
+        {
+            "open": "<anvil:call>",
+            "close": "</anvil:call>",
+            "calls": {"named": {"prefix": "@", "parts": [["<anvil:with>", "arguments"]]}},
+        }
+    ],
+    reasoning=[("<anvil:musing>", "</anvil:musing>")],
+    end_of_turn=["<anvil:over>"],
+)
+
+# Its vectors: the text, the calls, the text that is left, the reasoning.
+VECTORS: list[tuple[str, list[tuple[str, dict[str, Any]]], str, str | None]] = [
+    (ACME.example, [("search", {"q": "x"})], "Ok.", None),
+    ("No call at all.<anvil:over>", [], "No call at all.", None),
+    (
+        "<anvil:musing>hm</anvil:musing>A<anvil:call>@a<anvil:with>{}</anvil:call>\n"
+        '<anvil:call>@b<anvil:with>{"n": {"m": [1, 2]}}</anvil:call>B<anvil:over>',
+        [("a", {}), ("b", {"n": {"m": [1, 2]}})],
+        "A\nB",
+        "hm",
+    ),
+    (
+        '<anvil:call>@f<anvil:with>{"s": "</anvil:call> and {"}</anvil:call>',
+        [("f", {"s": "</anvil:call> and {"})],
+        "",
+        None,
+    ),
+    # Healed: a comma too many, single quotes, a brace that is missing.
+    ("<anvil:call>@f<anvil:with>{'s': 'é', }</anvil:call>", [("f", {"s": "é"})], "", None),
+    ('<anvil:call>@f<anvil:with>{"s": {"t": 1}</anvil:call>', [("f", {"s": {"t": 1}})], "", None),
+]
+
+each_vector = pytest.mark.parametrize("vector", VECTORS, ids=range(len(VECTORS)))
+
+
+def acme(**options: Any) -> ResponseParser:
+    return ResponseParser(["fence_json", ACME], **options)
+
+
+@each_vector
+def test_replies_are_read_whole_and_at_every_split(vector: tuple[Any, ...]) -> None:
+    text, calls, rest, reasoning = vector
+    reply = acme().parse(text)
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == calls
+    assert "".join(reply.text.split()) == "".join(rest.split())
+    assert reply.reasoning == reasoning
+    assert reply.format == ("acme" if calls else None)
+    for at in range(len(text) + 1):
+        assert vectors.streamed(acme(), [text[:at], text[at:]]) == reply
+    assert vectors.streamed(acme(), list(text)) == reply
+
+
+def test_it_is_detected_among_all_others() -> None:
+    every = ResponseParser([*turnwarden.formats(), ACME])
+    for text, calls, _, _ in VECTORS:
+        reply = every.parse(text)
+        assert [(call.name, call.arguments) for call in reply.tool_calls] == calls
+
+
+def test_types_come_from_schemas() -> None:
+    tools = vectors.tool_definitions({"f": {"n": "integer", "s": "string"}})
+    text = '<anvil:call>@F<anvil:with>{"n": "3", "s": 4}</anvil:call>'
+    call = acme(tools=tools).parse(text).tool_calls[0]
+    assert (call.name, call.arguments) == ("f", {"n": 3, "s": "4"})
+
+
+def test_what_is_only_shown_is_no_call() -> None:
+    for shown in (
+        f"Write `{ACME.example}`.",
+        f"~~~text\n{ACME.example}\n~~~\n",
+        f"<anvil:musing>{ACME.example}</anvil:musing>done",
+    ):
+        assert acme().parse(shown).tool_calls == ()
+
+
+def test_a_call_that_is_cut_off_is_incomplete() -> None:
+    reply = acme().parse('<anvil:call>@f<anvil:with>{"q": "x')
+    assert reply.tool_calls == ()
+    assert [(c.name, c.arguments) for c in reply.incomplete_calls] == [("f", {"q": "x"})]
+
+
+def test_a_template_may_open_the_reasoning() -> None:
+    data = {**ACME.to_dict(), "reasoning_open": True}
+    parser = ResponseParser([Format.from_dict(data)])
+    assert parser.reasoning_open
+    reply = parser.parse("hm</anvil:musing>Hello.")
+    assert (reply.reasoning, reply.text) == ("hm", "Hello.")
+    assert not ResponseParser([Format.from_dict(data)], reasoning_open=False).reasoning_open
+
+
+def test_a_parser_pickles_with_its_own_formats() -> None:
+    parser = acme(max_calls=3)
+    again = pickle.loads(pickle.dumps(parser))
+    assert again == parser
+    assert hash(again) == hash(parser)
+    assert again.formats == ("fence_json", "acme")
+    assert again.parse(ACME.example) == parser.parse(ACME.example)
+    other = Format.from_dict({**ACME.to_dict(), "end_of_turn": []})
+    assert ResponseParser(["fence_json", other], max_calls=3) != parser
+
+
+@pytest.mark.parametrize("formats", [["hermes", "hermes"], [ACME, ACME], ["acme", ACME]])
+def test_two_formats_with_one_label_are_refused(formats: list[Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"two formats are named|acme"):
+        ResponseParser(formats)
+
+
+def test_a_format_may_take_the_place_of_one_that_is_built_in() -> None:
+    mine = Format("hermes", [{"open": "<my>", "close": "</my>", "calls": {"json": {}}}])
+    parser = ResponseParser([mine])
+    assert parser.parse('<my>{"name": "f", "arguments": {}}</my>').tool_calls[0].name == "f"
+    assert not parser.parse('<tool_call>{"name": "f", "arguments": {}}</tool_call>').tool_calls
+
+
+JSON_CALLS: dict[str, Any] = {"open": "<a>", "close": "</a>", "calls": {"json": {}}}
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({}, "label"),
+        ({"label": "a"}, "syntaxes"),
+        ({"label": "a", "syntaxes": []}, "syntaxes"),
+        ({"label": "", "syntaxes": [JSON_CALLS]}, "label"),
+        ({"label": 3, "syntaxes": [JSON_CALLS]}, "label"),
+        ({"label": "a", "syntaxes": [JSON_CALLS], "colour": "red"}, "colour"),
+        ({"label": "a", "syntaxes": [{"calls": {"json": {}}}]}, r"syntaxes\[0\].*open"),
+        ({"label": "a", "syntaxes": [{**JSON_CALLS, "fence": "x"}]}, r"syntaxes\[0\].*fence"),
+        ({"label": "a", "syntaxes": [{**JSON_CALLS, "open": [" "]}]}, r"syntaxes\[0\].open\[0\]"),
+        ({"label": "a", "syntaxes": [{**JSON_CALLS, "open": "```x"}]}, r"open\[0\].*fence"),
+        ({"label": "a", "syntaxes": [{**JSON_CALLS, "calls": "jsonn"}]}, r"syntaxes\[0\].calls"),
+        ({"label": "a", "syntaxes": [{**JSON_CALLS, "calls": "workflow"}]}, "whole"),
+        (
+            {"label": "a", "syntaxes": [{**JSON_CALLS, "calls": {"json": {"name": []}}}]},
+            r"syntaxes\[0\].calls.json.name",
+        ),
+        (
+            {"label": "a", "syntaxes": [{"whole": True, "calls": {"json": {}}}]},
+            r"syntaxes\[0\].calls.json.explicit",
+        ),
+        (
+            {"label": "a", "syntaxes": [JSON_CALLS], "reasoning": [["<t>", "<t>"]]},
+            r"reasoning\[0\]",
+        ),
+        ({"label": "a", "syntaxes": [JSON_CALLS], "reasoning": [["<t>"]]}, r"reasoning\[0\]"),
+        ({"label": "a", "syntaxes": [JSON_CALLS], "end_of_turn": [""]}, r"end_of_turn\[0\]"),
+    ],
+)
+def test_an_error_names_the_field(data: dict[str, Any], field: str) -> None:
+    with pytest.raises(ConfigurationError, match=field):
+        Format.from_dict(data)
+
+
+def test_what_json_does_not_know_is_a_type_error() -> None:
+    with pytest.raises(WrongTypeError):
+        Format("a", [{**JSON_CALLS, "open": {"<a>"}}])
+    with pytest.raises(WrongTypeError):
+        ResponseParser([3])  # type: ignore[list-item]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["label", "syntaxes", "open", "close", "calls", "json", "tagged", "name"]
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_any_data_is_a_format_or_a_clear_error(data: Any) -> None:
+    try:
+        format = Format.from_dict(data)
+    except (ConfigurationError, WrongTypeError):
+        return
+    assert Format.from_dict(format.to_dict()) == format
