@@ -210,6 +210,10 @@ impl Reader<'_> {
         frame.items -= 1;
         frame.shape = Shape::Value;
         let key = self.json.split_off(frame.item);
+        if key.starts_with(['[', '{']) && key.contains('"') {
+            // Keys in keys would double in length with each level.
+            return Err(failure);
+        }
         if key.starts_with('"') {
             self.json.push_str(&key);
         } else {
@@ -566,6 +570,7 @@ mod tests {
         for (python, expected) in [
             ("'it\\'s 5\" wide'", r#""it's 5\" wide""#),
             ("'it's'", r#""it's""#),
+            ("{(1, 2): 3}", r#"{"[1,2]":3}"#),
             (
                 "{'k': {'z': None}, 1: True}",
                 r#"{"k":{"z":null},"1":true}"#,
@@ -607,7 +612,7 @@ mod tests {
 
     #[test]
     fn what_is_no_literal_is_refused() {
-        for python in ["f(x)", "1e999", "]", ": 1"] {
+        for python in ["f(x)", "1e999", "]", ": 1", "{{'a': 1}: 2}"] {
             assert!(literal(python, 0, 512).is_err(), "{python}");
         }
         assert!(literal(&"[".repeat(600), 0, 512).is_err());

@@ -63,6 +63,25 @@ enum Partial {
     Word { at: usize },
 }
 
+/// The length from which on the end of a string is remembered.
+const FAR: usize = 64;
+
+/// A long string that was looked at: where its body begins, and the token behind it.
+///
+/// Whatever opens a string with the same quote inside the body finds the same end: its opener
+/// would have ended the string unless it was escaped, or differs from the closer, and both leave
+/// the reading of escapes in step. Without this, openers of strings that are never closed would
+/// each be read to the end of the text.
+#[derive(Clone, Copy, Debug)]
+struct FarEnd {
+    quote: Quote,
+    body: usize,
+    tok: Tok,
+    /// Where the closing quote stands, and one past it.
+    close: usize,
+    end: usize,
+}
+
 /// The text as far as it is known.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a> {
@@ -85,13 +104,15 @@ impl<'a> Input<'a> {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ahead {
     tokens: [Token; LIMIT],
     count: usize,
     at: usize,
     gap: Gap,
     partial: Partial,
+    /// One for each quote at most.
+    far: Vec<FarEnd>,
     /// Bytes read by all lookaheads, for the tests of their cost.
     pub(super) work: usize,
 }
@@ -109,6 +130,7 @@ impl Ahead {
             at: 0,
             gap: Gap::None,
             partial: Partial::None,
+            far: Vec::new(),
             work: 0,
         }
     }
@@ -154,7 +176,7 @@ impl Ahead {
             Partial::Str { at, quote } => self.string(at, quote, input),
             Partial::Word { at } => self.word(at, input),
         };
-        self.work += self.at.saturating_sub(before) + 1;
+        self.work = self.work.wrapping_add(self.at.saturating_sub(before) + 1);
         read
     }
 
@@ -209,7 +231,32 @@ impl Ahead {
     fn open_string(&mut self, at: usize, end: usize, quote: Quote, input: Input<'_>) -> bool {
         self.at = end;
         self.partial = Partial::Str { at, quote };
+        let known = self.far.iter().find(|far| far.quote == quote);
+        if let Some(far) = known.filter(|far| (far.body..=far.close).contains(&end)) {
+            let far = *far;
+            // The work of a jump is that of one token.
+            self.work = self.work.wrapping_sub(far.end - end);
+            return self.push(far.tok, at, far.end);
+        }
         self.string(at, quote, input)
+    }
+
+    /// Ends the string that was opened at `at`.
+    fn push_string(&mut self, tok: Tok, at: usize, quote: Quote, close: usize, end: usize) -> bool {
+        if close.saturating_sub(at) >= FAR {
+            let far = FarEnd {
+                quote,
+                body: at + 1,
+                tok,
+                close,
+                end,
+            };
+            match self.far.iter_mut().find(|far| far.quote == quote) {
+                Some(known) => *known = far,
+                None => self.far.push(far),
+            }
+        }
+        self.push(tok, at, end)
     }
 
     /// Three backticks are a fence and no quote.
@@ -248,10 +295,12 @@ impl Ahead {
                 _ => scan::foreign_string_end(bytes, self.at, true),
             };
             let Some(&byte) = bytes.get(self.at) else {
-                return input.last && self.push(Tok::OpenStr, at, self.at);
+                let end = self.at;
+                return input.last && self.push_string(Tok::OpenStr, at, quote, end, end);
             };
             if byte == b'"' && quote == Quote::Double {
-                return self.push(Tok::Str, at, self.at + 1);
+                let close = self.at;
+                return self.push_string(Tok::Str, at, quote, close, close + 1);
             }
             if byte < 0x20 {
                 self.at += 1;
@@ -272,7 +321,10 @@ impl Ahead {
             }
             match quote_at(input, self.at, quote) {
                 Ok(0) => self.at += input.glyph(self.at).map_or(1, |seen| seen.length),
-                Ok(length) => return self.push(Tok::Str, at, self.at + length),
+                Ok(length) => {
+                    let close = self.at;
+                    return self.push_string(Tok::Str, at, quote, close, close + length);
+                }
                 Err(()) => return false,
             }
         }

@@ -175,7 +175,14 @@ impl Reader {
                 self.end_bare(input)
             }
             Glyph::Semicolon if self.bare_is_scalar(input) => self.end_bare(input),
-            Glyph::Backslash if self.escaped && next.is_none() && !input.last => Flow::More,
+            Glyph::Backslash if next.is_none() && !input.last => Flow::More,
+            Glyph::Backslash
+                if matches!(next, Some(b',' | b'}' | b']'))
+                    && !self.bare.key
+                    && self.bare_is_scalar(input) =>
+            {
+                self.end_bare(input)
+            }
             Glyph::Backslash if self.escaped && matches!(next, Some(b'n' | b't' | b'r')) => {
                 self.bare.gap = self.bare.gap.max(Sep::Newline);
                 self.at += 2;
@@ -255,6 +262,13 @@ impl Reader {
         if matches!(next, Tok::Closer | Tok::Comment | Tok::Ellipsis | Tok::End) {
             return Some(true);
         }
+        if whole && next == Tok::Backslash {
+            let after = self.ahead.token(1, input)?.tok;
+            return Some(matches!(
+                after,
+                Tok::Comma | Tok::CloseBrace | Tok::CloseBracket | Tok::Str | Tok::End
+            ));
+        }
         if self.inside() == Some(Shape::Object) {
             let key = decide::begins_key(&mut self.ahead, 0, input)?;
             let quoted = matches!(next, Tok::Str | Tok::OpenStr);
@@ -314,12 +328,18 @@ impl Reader {
         };
         self.bare.question = Question::None;
         if closes {
+            let quote = self.at;
+            let stray = !self.bare.key && self.bare_is_scalar(input);
             let flow = self.end_bare(input);
             if matches!(flow, Flow::Go | Flow::Over) {
                 self.at += length;
             }
+            if stray && flow == Flow::Go {
+                self.repair(RepairKind::QuoteDropped, quote);
+            }
             return flow;
         }
+        self.bare.is_text = true;
         self.at += length;
         self.bare.end = self.at;
         Flow::Go

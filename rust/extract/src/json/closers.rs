@@ -48,6 +48,8 @@ pub(super) struct Closers {
     all: Arc<[Closer]>,
     /// The bytes that one of them may begin with, as a set of bits.
     first: [u64; 4],
+    /// These bytes, where they are no letters and two at most.
+    pair: Option<(u8, u8)>,
     longest: usize,
 }
 
@@ -67,6 +69,7 @@ impl Closers {
         Self {
             all: Arc::clone(all),
             first,
+            pair: pair(all),
             longest: all
                 .iter()
                 .map(|closer| closer.literal.len())
@@ -132,6 +135,11 @@ impl Closers {
     /// The first one that begins in `from..to`, wholly inside the text.
     pub(super) fn find(&self, bytes: &[u8], from: usize, to: usize) -> Option<usize> {
         let region = bytes.get(from..to).unwrap_or_default();
+        if let Some((one, other)) = self.pair {
+            return memchr::memchr2_iter(one, other, region)
+                .map(|found| from + found)
+                .find(|&at| self.compare(bytes, at, true) == Match::Yes);
+        }
         (from..)
             .zip(region)
             .find(|&(at, &byte)| {
@@ -139,6 +147,17 @@ impl Closers {
             })
             .map(|(at, _)| at)
     }
+}
+
+/// The first bytes of all, if they are no letters and two at most.
+fn pair(all: &[Closer]) -> Option<(u8, u8)> {
+    let mut firsts = all
+        .iter()
+        .filter_map(|closer| closer.literal.bytes().next());
+    let one = firsts.next()?;
+    let other = firsts.clone().find(|&byte| byte != one).unwrap_or(one);
+    let fits = |byte: u8| !byte.is_ascii_alphabetic() && (byte == one || byte == other);
+    (fits(one) && firsts.all(fits)).then_some((one, other))
 }
 
 /// Whether only spaces and tabs stand between `at` and the start of its line.

@@ -10,6 +10,9 @@ use super::reader::{Flow, Kind, Member, Reader, State, ValuelessKey};
 /// Members recorded for one value; the list ends there so that hostile text cannot fill memory.
 const MAX_MEMBERS: usize = 1 << 18;
 
+/// Keys without a value that are recorded for one value.
+const MAX_VALUELESS: usize = 1 << 12;
+
 /// The entry being written, should it have to be taken back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
@@ -30,12 +33,14 @@ impl Reader {
             .out
             .get(entry.key_start..entry.key_end)
             .unwrap_or_default();
-        self.valueless.push(ValuelessKey {
-            key: super::unescape(literal).into_owned(),
-            depth: self.frames.len(),
-            parent: self.frames.last().and_then(|frame| frame.member),
-            offset: entry.offset,
-        });
+        if self.valueless.len() < MAX_VALUELESS {
+            self.valueless.push(ValuelessKey {
+                key: super::unescape(literal).into_owned(),
+                depth: self.frames.len(),
+                parent: self.frames.last().and_then(|frame| frame.member),
+                offset: entry.offset,
+            });
+        }
         self.repair(RepairKind::KeyDropped, entry.offset);
         self.drop_entry();
     }

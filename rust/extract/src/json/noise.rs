@@ -7,8 +7,8 @@ use super::glyph::{Glyph, Quote, Seen};
 use super::kinds::RepairKind;
 use super::reader::{Flow, Reader, State};
 
-/// The longest name of a language behind a fence.
-const FENCE_LENGTH: usize = 64;
+/// The longest fence, with the name of its language.
+pub(super) const FENCE_LENGTH: usize = 64;
 
 /// A comment that is being passed over, and what was expected before it.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,16 @@
 //! Whether the backslashes of a string are a path's.
 
+/// The longest name of a server.
+const MAX_NAME: usize = 255;
+
 /// Whether the text begins as the name of a share does: `\\\\server\`.
 pub(super) fn is_share(text: &str) -> bool {
     let server = text.strip_prefix("\\\\").unwrap_or_default();
-    is_name(server.split('\\').next().unwrap_or_default())
+    // This is asked at every bad escape, so no more is looked at than a name can hold.
+    let head = server.as_bytes().get(..MAX_NAME + 1);
+    let head = head.unwrap_or(server.as_bytes());
+    let end = memchr::memchr(b'\\', head).unwrap_or(head.len());
+    end <= MAX_NAME && is_name(server.get(..end).unwrap_or_default())
 }
 
 fn is_drive(bytes: &[u8], colon: usize) -> bool {

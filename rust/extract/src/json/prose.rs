@@ -8,6 +8,7 @@ use super::closers::Closer;
 use super::decide::{self, Shape};
 use super::glyph::{Glyph, Quote, Seen};
 use super::kinds::{Error, ErrorKind, RepairKind};
+use super::noise::FENCE_LENGTH;
 use super::number::{Scalar, scalar};
 use super::reader::{Flow, Kind, Mode, Reader, State, Status};
 use super::stack::Frame;
@@ -289,10 +290,14 @@ impl Reader {
             self.out.pop();
         } else {
             self.repair(RepairKind::OpenerAdded, self.at);
+            self.document.value_out = self.out.len();
+            self.document.value_members = self.members.len();
             self.out.push('{');
             self.open_member(Kind::Object, self.at);
         }
-        let mut frame = Frame::new(Shape::Object, self.out.rfind('{').unwrap_or(0), None);
+        let comma = usize::from(self.document.values > 0);
+        let open = self.document.value_out + comma;
+        let mut frame = Frame::new(Shape::Object, open, None);
         frame.filled = again && !self.out.ends_with('{');
         self.frames.push(frame);
         self.comma = None;
@@ -319,15 +324,17 @@ impl Reader {
     // Fences and reasoning.
 
     fn fence(&mut self, input: Input<'_>) -> Flow {
-        let rest = input.slice(self.at, input.text.len());
-        let mark = rest.chars().next().unwrap_or('`');
-        let run = rest.len() - rest.trim_start_matches(mark).len();
+        let rest = input.bytes().get(self.at..).unwrap_or_default();
+        // A longer one is several: what is looked at again with every chunk is bounded.
+        let rest = rest.get(..FENCE_LENGTH).unwrap_or(rest);
+        let mark = rest.first().copied().unwrap_or(b'`');
+        let run = rest.iter().take_while(|&&byte| byte == mark).count();
         let info = rest.get(run..).unwrap_or_default();
         let word = info
-            .bytes()
+            .iter()
             .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+')))
             .unwrap_or(info.len());
-        if run + word == rest.len() && !input.last {
+        if run + word == rest.len() && rest.len() < FENCE_LENGTH && !input.last {
             return Flow::More;
         }
         self.repair(RepairKind::FenceDropped, self.at);
@@ -485,7 +492,9 @@ impl Reader {
         }
         self.document.error.get_or_insert(error);
         self.out.truncate(self.document.value_out);
-        self.holes.retain(|&hole| hole < self.document.value_out);
+        // Those of earlier values stand before.
+        let from = self.document.value_out;
+        while self.holes.pop_if(|hole| *hole >= from).is_some() {}
         self.members.truncate(self.document.value_members);
         self.valueless.clear();
         self.frames.clear();

@@ -448,13 +448,6 @@ impl Reader {
         matches!(self.state, State::Text | State::Quote)
     }
 
-    /// Scratch.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn state_name(&self) -> String {
-        format!("{:?} cut {} at {}", self.state, self.cut, self.at)
-    }
-
     /// Steps taken and bytes passed so far: what the linearity tests count.
     #[doc(hidden)]
     #[must_use]

@@ -529,10 +529,10 @@ impl Reader {
     }
 
     fn close_text(&mut self, at: usize, length: usize, input: Input<'_>) -> Flow {
-        let text = self.text;
+        let text = &self.text;
         let relative = text.bad_escape && text.soft_escape && text.literal.is_none();
         if relative && path::is_relative(input.slice(text.body, at)) {
-            self.text.literal = Some(text.body);
+            self.text.literal = Some(self.text.body);
             return self.reread(Limit::Close(at));
         }
         self.finish_text(at, length, input)
@@ -654,9 +654,8 @@ impl Reader {
     /// Where the path begins whose backslashes are to be read literally.
     fn path_begins(&self, input: Input<'_>) -> Option<usize> {
         let start = self.text.path.filter(|_| self.text.literal.is_none())?;
-        let share = start > self.text.body || path::is_share(input.slice(start, self.at));
         let drive = input.bytes().get(start) != Some(&b'\\');
-        (drive || share).then_some(start)
+        (drive || path::is_share(input.slice(start, self.at))).then_some(start)
     }
 
     fn unicode_escape(&mut self, input: Input<'_>) -> Flow {

@@ -428,6 +428,62 @@ fn check_members(reader: &Reader, text: &str) {
     }
 }
 
+/// What the repairs of the document are called.
+fn kinds(text: &str) -> Vec<&'static str> {
+    let healed = repair(text, &ReaderOptions::default()).unwrap();
+    healed
+        .repairs
+        .iter()
+        .map(|repair| repair.kind.as_str())
+        .collect()
+}
+
+#[test]
+fn the_examples_of_the_documentation_record_their_kind() {
+    let path = format!("{}/../../docs/parsing.md", env!("CARGO_MANIFEST_DIR"));
+    let documentation = std::fs::read_to_string(path).unwrap();
+    let mut seen = 0;
+    for kind in RepairKind::ALL {
+        let start = format!("| `{kind}` | ");
+        let row = documentation
+            .lines()
+            .find(|row| row.starts_with(&start))
+            .unwrap();
+        let text = row.rsplit(" | `").nth(1).unwrap();
+        let python = text.strip_suffix('`').unwrap();
+        if python.starts_with('b') {
+            // Bytes are brought to text before they get here.
+            continue;
+        }
+        let json = crate::grammars::python_literal::literal(python, 0, 1)
+            .unwrap()
+            .json;
+        let text: String = serde_json::from_str(&json).unwrap();
+        assert!(
+            kinds(&text).contains(&kind.as_str()),
+            "{kind}: {text:?} {:?}",
+            kinds(&text)
+        );
+        seen += 1;
+    }
+    assert_eq!(seen, RepairKind::ALL.len() - 1);
+}
+
+#[test]
+fn stray_marks_behind_scalars_are_dropped_and_recorded() {
+    for (text, json, kind) in [
+        (r#"{"a": 1", "b": 2}"#, r#"{"a":1,"b":2}"#, "quote_dropped"),
+        (r#"{"a": true"}"#, r#"{"a":true}"#, "quote_dropped"),
+        (r#"{"a": 1 \ }"#, r#"{"a":1}"#, "backslash_dropped"),
+        (r"[1\, 2]", "[1,2]", "backslash_dropped"),
+        (r"[1 \, 2]", "[1,2]", "backslash_dropped"),
+    ] {
+        let healed = repair(text, &ReaderOptions::default()).unwrap();
+        assert_eq!(healed.json, json, "{text}");
+        assert_eq!(kinds(text), [kind], "{text}");
+    }
+}
+
 /// More cases when asked for, as in `PROPTEST_CASES=100000`.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES")
