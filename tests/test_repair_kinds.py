@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 import turnwarden
 from turnwarden import RepairKind
 
