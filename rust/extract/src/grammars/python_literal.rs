@@ -210,7 +210,7 @@ impl Reader<'_> {
         frame.items -= 1;
         frame.shape = Shape::Value;
         let key = self.json.split_off(frame.item);
-        if key.starts_with(['[', '{']) && key.contains('"') {
+        if key.starts_with('{') || key.starts_with('[') && key.contains("\\\"") {
             // Keys in keys would double in length with each level.
             return Err(failure);
         }
@@ -571,6 +571,7 @@ mod tests {
             ("'it\\'s 5\" wide'", r#""it's 5\" wide""#),
             ("'it's'", r#""it's""#),
             ("{(1, 2): 3}", r#"{"[1,2]":3}"#),
+            ("{('a', 2): 3}", r#"{"[\"a\",2]":3}"#),
             (
                 "{'k': {'z': None}, 1: True}",
                 r#"{"k":{"z":null},"1":true}"#,
@@ -612,7 +613,14 @@ mod tests {
 
     #[test]
     fn what_is_no_literal_is_refused() {
-        for python in ["f(x)", "1e999", "]", ": 1", "{{'a': 1}: 2}"] {
+        for python in [
+            "f(x)",
+            "1e999",
+            "]",
+            ": 1",
+            "{{'a': 1}: 2}",
+            "{(('a',), {('b',): 1}): 2}",
+        ] {
             assert!(literal(python, 0, 512).is_err(), "{python}");
         }
         assert!(literal(&"[".repeat(600), 0, 512).is_err());
