@@ -7,8 +7,14 @@ from turnwarden._core import (
 )
 from turnwarden.guards import (
     DEFAULT_LOOP_DETECTOR_CONFIG,
+    DEFAULT_PROGRAMS,
     DEFAULT_RECURSION_GUARD_CONFIG,
+    DEFAULT_SHELL_TOOLS,
+    DEFAULT_TEMPLATES,
+    DEFAULT_VERBS,
+    DEFAULT_VOLATILE_KEYS,
     DEFAULT_WORKFLOW_GUARD_CONFIG,
+    REASON_CODES,
     Budget,
     CallRecord,
     Escalation,
@@ -80,8 +86,14 @@ from turnwarden.parsing import (
 
 __all__ = [
     "DEFAULT_LOOP_DETECTOR_CONFIG",
+    "DEFAULT_PROGRAMS",
     "DEFAULT_RECURSION_GUARD_CONFIG",
+    "DEFAULT_SHELL_TOOLS",
+    "DEFAULT_TEMPLATES",
+    "DEFAULT_VERBS",
+    "DEFAULT_VOLATILE_KEYS",
     "DEFAULT_WORKFLOW_GUARD_CONFIG",
+    "REASON_CODES",
     "Budget",
     "CallRecord",
     "ConfigurationError",

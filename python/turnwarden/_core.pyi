@@ -194,6 +194,7 @@ class WorkflowGuardConfig:
         verbs: Mapping[str, ToolKind | str] | None = None,
         programs: Mapping[str, ToolKind | str] | None = None,
         shell_tools: Iterable[str] | None = None,
+        volatile_keys: Mapping[str, bool] | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         observe: bool | None = None,
         locale: Literal["en", "zh"] | None = None,
@@ -345,6 +346,7 @@ class LoopDetector:
         verbs: Mapping[str, ToolKind | str] | None = None,
         programs: Mapping[str, ToolKind | str] | None = None,
         shell_tools: Iterable[str] | None = None,
+        volatile_keys: Mapping[str, bool] | None = None,
         locale: Literal["en", "zh"] | None = None,
         templates: Mapping[str, str] | None = None,
         **fields: Any,
@@ -412,6 +414,7 @@ class WorkflowGuard:
         verbs: Mapping[str, ToolKind | str] | None = None,
         programs: Mapping[str, ToolKind | str] | None = None,
         shell_tools: Iterable[str] | None = None,
+        volatile_keys: Mapping[str, bool] | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         observe: bool | None = None,
         locale: Literal["en", "zh"] | None = None,
@@ -968,6 +971,7 @@ def create_workflow_response(
 ) -> WorkflowJsonResponse: ...
 def serialize_workflow_response(workflow: WorkflowJsonResponse | Mapping[str, Any]) -> str: ...
 def repair_json(text: _Text, *, max_depth: int | None = None) -> Any: ...
+def guard_tables() -> dict[str, Any]: ...
 
 @final
 class SessionGuards:

@@ -4,7 +4,9 @@ The classes are those of the native core; this module adds the enums, the defaul
 and the tables that tell what a tool does.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 from turnwarden._core import (
     Budget,
@@ -24,12 +26,19 @@ from turnwarden._core import (
     ToolPolicy,
     WorkflowGuard,
     WorkflowGuardConfig,
+    guard_tables,
 )
 
 __all__ = [
     "DEFAULT_LOOP_DETECTOR_CONFIG",
+    "DEFAULT_PROGRAMS",
     "DEFAULT_RECURSION_GUARD_CONFIG",
+    "DEFAULT_SHELL_TOOLS",
+    "DEFAULT_TEMPLATES",
+    "DEFAULT_VERBS",
+    "DEFAULT_VOLATILE_KEYS",
     "DEFAULT_WORKFLOW_GUARD_CONFIG",
+    "REASON_CODES",
     "Budget",
     "CallRecord",
     "Escalation",
@@ -103,3 +112,25 @@ class ToolKind(StrEnum):
 DEFAULT_RECURSION_GUARD_CONFIG = RecursionGuardConfig()
 DEFAULT_LOOP_DETECTOR_CONFIG = LoopDetectorConfig()
 DEFAULT_WORKFLOW_GUARD_CONFIG = WorkflowGuardConfig()
+
+_TABLES = guard_tables()
+
+
+def _kinds(words: Mapping[str, str]) -> Mapping[str, ToolKind]:
+    return MappingProxyType({word: ToolKind(kind) for word, kind in words.items()})
+
+
+DEFAULT_VERBS: Mapping[str, ToolKind] = _kinds(_TABLES["verbs"])
+"""Words in a tool's name and what they say it does; `verbs=` changes them."""
+DEFAULT_PROGRAMS: Mapping[str, ToolKind] = _kinds(_TABLES["programs"])
+"""Programs of a command line and what they do; `programs=` changes them."""
+DEFAULT_SHELL_TOOLS: tuple[str, ...] = _TABLES["shell_tools"]
+"""Tools whose `command` or `cmd` argument decides; `shell_tools=` adds to them."""
+DEFAULT_VOLATILE_KEYS: tuple[str, ...] = _TABLES["volatile_keys"]
+"""Keys whose values do not count when results are compared; `volatile_keys=` changes them."""
+DEFAULT_TEMPLATES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {locale: MappingProxyType(texts) for locale, texts in _TABLES["templates"].items()}
+)
+"""The texts of each language by key; `templates=` replaces them one by one."""
+REASON_CODES: tuple[str, ...] = _TABLES["reasons"]
+"""Every code that `GuardCheckResult.reasons` can hold, besides what `terminate` was given."""

@@ -23,7 +23,7 @@ mod _core {
         Budget, CallRecord, Escalation, GuardCheckResult, GuardContext, LoopDetectionResult,
         LoopDetector, LoopDetectorConfig, RecursionCheckResult, RecursionGuard,
         RecursionGuardConfig, SessionGuards, TextLoopDetector, ToolPolicy, WorkflowGuard,
-        WorkflowGuardConfig,
+        WorkflowGuardConfig, guard_tables,
     };
     #[pymodule_export]
     use super::native::functions::parse_message;

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, MatchKind};
 use turnwarden_signature::{Token, Value};
 
-use crate::mask::{VolatileParts, ends_word, is_volatile_key, is_word_byte};
+use crate::mask::{VolatileKeys, VolatileParts, ends_word, is_word_byte};
 
 /// No tool's name in an error text is longer.
 const LONGEST_NAME: usize = 128;
@@ -36,17 +36,17 @@ mod mark {
 impl Answer {
     /// Reads a result: an error if its text begins with `Error` or `Traceback`.
     #[must_use]
-    pub fn of_result(text: &str) -> Self {
-        Self::new(text, begins_as_error(text))
+    pub fn of_result(text: &str, keys: &VolatileKeys) -> Self {
+        Self::new(text, keys, begins_as_error(text))
     }
 
     /// Reads an error.
     #[must_use]
-    pub fn of_error(text: &str) -> Self {
-        Self::new(text, true)
+    pub fn of_error(text: &str, keys: &VolatileKeys) -> Self {
+        Self::new(text, keys, true)
     }
 
-    fn new(text: &str, failed: bool) -> Self {
+    fn new(text: &str, keys: &VolatileKeys, failed: bool) -> Self {
         let said = if failed {
             mark::FAILED | said_by_error(text)
         } else if says_nothing_found(text) {
@@ -56,15 +56,15 @@ impl Answer {
         };
         let is_wordy = text.split_whitespace().nth(1).is_some();
         Self {
-            hash: masked_hash(text),
+            hash: masked_hash(text, keys),
             marks: said | if is_wordy { mark::WORDY } else { 0 },
         }
     }
 
     /// Reads a result that is a value: no error, whatever it says.
     #[must_use]
-    pub fn of_value(value: Value<'_>) -> Self {
-        let masked = MaskedValue::of(value);
+    pub fn of_value(value: Value<'_>, keys: &VolatileKeys) -> Self {
+        let masked = MaskedValue::of(value, keys);
         let is_empty = match value.first() {
             Some(Token::Null | Token::Integer(0)) => true,
             Some(Token::BeginArray | Token::BeginObject) => value.tokens().nth(2).is_none(),
@@ -121,9 +121,9 @@ impl Answer {
 
 /// Hash of the text without what changes at every call.
 #[must_use]
-pub fn masked_hash(text: &str) -> u64 {
+pub fn masked_hash(text: &str, keys: &VolatileKeys) -> u64 {
     let bytes = text.as_bytes();
-    let mut parts = VolatileParts::new(bytes).peekable();
+    let mut parts = VolatileParts::new(bytes, keys).peekable();
     if parts.peek().is_none() {
         return head(blake3::hash(bytes));
     }
@@ -163,14 +163,16 @@ fn head(hash: blake3::Hash) -> u64 {
 }
 
 /// The canonical bytes of a value without what changes at every call, ready to be hashed.
-struct MaskedValue {
+struct MaskedValue<'a> {
+    keys: &'a VolatileKeys,
     bytes: Vec<u8>,
     has_spaces: bool,
 }
 
-impl MaskedValue {
-    fn of(value: Value<'_>) -> Self {
+impl<'a> MaskedValue<'a> {
+    fn of(value: Value<'_>, keys: &'a VolatileKeys) -> Self {
         let mut masked = Self {
+            keys,
             bytes: Vec::with_capacity(value.as_bytes().len()),
             has_spaces: false,
         };
@@ -186,7 +188,7 @@ impl MaskedValue {
             let is_key = keys_due.last() == Some(&Some(true));
             match token {
                 Token::String(key) if is_key => {
-                    is_volatile = is_volatile_key(key);
+                    is_volatile = keys.contains(key);
                     masked.bytes.extend_from_slice(written);
                     if let Some(due) = keys_due.last_mut() {
                         *due = Some(false);
@@ -220,7 +222,7 @@ impl MaskedValue {
             self.bytes.extend_from_slice(MASK);
         } else {
             let mut plain_from = 0;
-            for (start, end) in VolatileParts::new(text) {
+            for (start, end) in VolatileParts::new(text, self.keys) {
                 self.bytes
                     .extend_from_slice(text.get(plain_from..start).unwrap_or_default());
                 self.bytes.extend_from_slice(MASK);
@@ -380,11 +382,20 @@ mod tests {
     use super::*;
 
     fn value(json: &str) -> Answer {
-        Answer::of_value(
-            turnwarden_signature::Canon::from_json(json)
-                .unwrap()
-                .value(),
-        )
+        let canon = turnwarden_signature::Canon::from_json(json).unwrap();
+        Answer::of_value(canon.value(), &VolatileKeys::default())
+    }
+
+    fn result(text: &str) -> Answer {
+        Answer::of_result(text, &VolatileKeys::default())
+    }
+
+    fn error(text: &str) -> Answer {
+        Answer::of_error(text, &VolatileKeys::default())
+    }
+
+    fn masked_hash(text: &str) -> u64 {
+        super::masked_hash(text, &VolatileKeys::default())
     }
 
     #[test]
@@ -423,10 +434,10 @@ mod tests {
             "ERROR\n",
             "Traceback (most recent call last):",
         ] {
-            assert!(Answer::of_result(text).failed(), "{text:?}");
+            assert!(result(text).failed(), "{text:?}");
         }
         for text in ["errors: 0", "no Error", "error_count 0", "exit 1", ""] {
-            assert!(!Answer::of_result(text).failed(), "{text:?}");
+            assert!(!result(text).failed(), "{text:?}");
         }
     }
 
@@ -441,12 +452,12 @@ mod tests {
             "read timeout=3",
             "Connection refused",
         ] {
-            assert!(Answer::of_error(text).transient(), "{text:?}");
+            assert!(error(text).transient(), "{text:?}");
         }
         for text in ["404", "4290", "timeouts_total", "not found", "x429"] {
-            assert!(!Answer::of_error(text).transient(), "{text:?}");
+            assert!(!error(text).transient(), "{text:?}");
         }
-        assert!(!Answer::of_result("429 rows").transient());
+        assert!(!result("429 rows").transient());
     }
 
     #[test]
@@ -458,9 +469,9 @@ mod tests {
             "tool `x` does not exist",
             "Error: Tool x not available here",
         ] {
-            assert!(Answer::of_error(text).unknown_tool(), "{text:?}");
+            assert!(error(text).unknown_tool(), "{text:?}");
         }
-        assert!(!Answer::of_error("tool x failed: file not found").unknown_tool());
+        assert!(!error("tool x failed: file not found").unknown_tool());
     }
 
     #[test]
@@ -476,7 +487,7 @@ mod tests {
             "Could not find [x]. Similar: y",
             "null",
         ] {
-            assert!(Answer::of_result(text).nothing(), "{text:?}");
+            assert!(result(text).nothing(), "{text:?}");
         }
         for text in [
             "no news",
@@ -485,8 +496,8 @@ mod tests {
             "No matches\nbut this",
             "none left",
         ] {
-            assert!(!Answer::of_result(text).nothing(), "{text:?}");
+            assert!(!result(text).nothing(), "{text:?}");
         }
-        assert!(!Answer::of_error("not found").nothing());
+        assert!(!error("not found").nothing());
     }
 }

@@ -16,6 +16,7 @@ use crate::coverage::{Coverage, Range};
 use crate::finding::{Finding, Rule};
 use crate::history::{CallRecord, Flags, History, MOST_CALLS_OF_A_TURN};
 use crate::kind::ToolKind;
+use crate::mask::VolatileKeys;
 use crate::similar::{Form, Likeness, SimilarRun};
 use crate::tool::{Tool, Tools};
 
@@ -33,6 +34,8 @@ pub struct DetectorSettings {
     pub config: LoopDetectorConfig,
     /// What is known about tools.
     pub tools: Tools,
+    /// Which parts of results change at every call.
+    pub volatile_keys: VolatileKeys,
 }
 
 /// A call as it comes, before it runs.

@@ -39,7 +39,7 @@ pub use finding::{Finding, LoopType, Rule};
 pub use history::CallRecord;
 pub use kind::{Annotations, KindTables, PROGRAMS, SHELL_TOOLS, ToolKind, VERBS};
 pub use ladder::GuardAction;
-pub use mask::{DURATION_UNITS, VOLATILE_KEYS, mask};
+pub use mask::{DURATION_UNITS, LONGEST_KEY, VOLATILE_KEYS, VolatileKeys, mask};
 pub use message::{
     history as history_summary, iteration as iteration_warning, iteration_guidance,
     loop_description, loop_suggestion, loop_warning, status,

@@ -4,6 +4,8 @@
 //! colons and equals signs eight bytes at a time, and only what lies around one of them is looked
 //! at. Nothing is copied, and every look around is bounded, so the cost is linear in any text.
 
+use crate::config::ConfigError;
+
 /// Keys whose values change at every call. Underscores, hyphens and case do not matter.
 pub const VOLATILE_KEYS: &[&str] = &[
     "pid",
@@ -60,24 +62,108 @@ const MONTHS: &[&[u8; 3]] = &[
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
 ];
 
-const LONGEST_KEY: usize = 24;
+/// Longest key whose value can be volatile, in bytes.
+pub const LONGEST_KEY: usize = 24;
 const LONGEST_UNIT: usize = 7;
 /// A value that changes at every call is short; what runs on is a text.
 const LONGEST_VALUE: usize = 128;
 
+/// The keys whose values change at every call: [`VOLATILE_KEYS`] with the user's changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VolatileKeys {
+    added: Vec<Box<str>>,
+    removed: Vec<Box<str>>,
+}
+
+impl VolatileKeys {
+    /// Adds a key or takes one out. Underscores, hyphens and case do not matter.
+    ///
+    /// # Errors
+    /// The key, if it is empty, longer than [`LONGEST_KEY`] or not of ASCII letters, digits,
+    /// underscores and hyphens: no other is recognised in a text.
+    pub fn set(&mut self, key: &str, volatile: bool) -> Result<(), ConfigError> {
+        let known = normal(key);
+        let is_key = key.bytes().all(|byte| byte == b'-' || is_word_byte(byte));
+        if known.is_empty() || key.len() > LONGEST_KEY || !is_key {
+            return Err(ConfigError::new(
+                "volatile_keys",
+                format!("{key:?}"),
+                format!("keys of 1 to {LONGEST_KEY} ASCII letters, digits, _ and -"),
+            ));
+        }
+        let is_built_in = VOLATILE_KEYS.contains(&&*known);
+        let changes = if is_built_in {
+            &mut self.removed
+        } else {
+            &mut self.added
+        };
+        changes.retain(|other| *other != known);
+        if volatile != is_built_in {
+            changes.push(known);
+        }
+        Ok(())
+    }
+
+    /// The changes: each key with whether its values are volatile.
+    pub fn changes(&self) -> impl Iterator<Item = (&str, bool)> {
+        let added = self.added.iter().map(|key| (&**key, true));
+        added.chain(self.removed.iter().map(|key| (&**key, false)))
+    }
+
+    /// Whether the value of this key changes at every call.
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        if is_among(key, VOLATILE_KEYS) {
+            return !self.is_removed(key);
+        }
+        self.is_added(key)
+    }
+
+    fn is_added(&self, key: &[u8]) -> bool {
+        key.len() <= LONGEST_KEY && has_same(&self.added, key)
+    }
+
+    fn is_removed(&self, key: &[u8]) -> bool {
+        has_same(&self.removed, key)
+    }
+
+    /// Whether the value of this key is volatile in running text, as in `pid=42`.
+    fn contains_unquoted(&self, key: &[u8]) -> bool {
+        self.contains(key) && !is_among(key, ONLY_WHEN_QUOTED)
+    }
+
+    /// Whether a key can end with this byte: most of those of others cannot.
+    fn may_end(&self, byte: u8) -> bool {
+        may_end_key(byte) || (!self.added.is_empty() && (byte == b'-' || is_word_byte(byte)))
+    }
+}
+
+fn has_same(keys: &[Box<str>], key: &[u8]) -> bool {
+    keys.iter().any(|known| is_same_key(key, known.as_bytes()))
+}
+
+/// A key as it is compared.
+fn normal(key: &str) -> Box<str> {
+    let letters = key.chars().filter(|&c| c != '_' && c != '-');
+    letters.map(|c| c.to_ascii_lowercase()).collect()
+}
+
 /// The text with `*` in place of each volatile part: what is compared, for people.
 ///
 /// ```
-/// use turnwarden_guard::mask;
+/// use turnwarden_guard::{VolatileKeys, mask};
 ///
-/// assert_eq!(mask("4 failed in 0.31s"), "4 failed in *");
-/// assert_eq!(mask(r#"{"id": 7, "pid": 4012}"#), r#"{"id": 7, "pid": *}"#);
+/// let mut keys = VolatileKeys::default();
+/// assert_eq!(mask("4 failed in 0.31s", &keys), "4 failed in *");
+/// assert_eq!(mask(r#"{"id": 7, "pid": 4012}"#, &keys), r#"{"id": 7, "pid": *}"#);
+///
+/// keys.set("build_number", true).unwrap();
+/// assert_eq!(mask("buildNumber=17 ok", &keys), "buildNumber=* ok");
 /// ```
 #[must_use]
-pub fn mask(text: &str) -> String {
+pub fn mask(text: &str, keys: &VolatileKeys) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut copied = 0;
-    for (start, end) in VolatileParts::new(text.as_bytes()) {
+    for (start, end) in VolatileParts::new(text.as_bytes(), keys) {
         masked.push_str(text.get(copied..start).unwrap_or_default());
         masked.push('*');
         copied = end;
@@ -86,24 +172,21 @@ pub fn mask(text: &str) -> String {
     masked
 }
 
-/// Whether the value of this key changes at every call.
-pub(crate) fn is_volatile_key(key: &[u8]) -> bool {
-    is_among(key, VOLATILE_KEYS)
-}
-
 /// Start and end of each volatile part, from left to right.
 #[derive(Clone, Debug)]
 pub(crate) struct VolatileParts<'a> {
     bytes: &'a [u8],
+    keys: &'a VolatileKeys,
     at: usize,
     /// End of the last part: no part begins before.
     done: usize,
 }
 
 impl<'a> VolatileParts<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], keys: &'a VolatileKeys) -> Self {
         Self {
             bytes,
+            keys,
             at: 0,
             done: 0,
         }
@@ -119,7 +202,7 @@ impl Iterator for VolatileParts<'_> {
             let part = if is_digit(self.bytes, at) {
                 part_at_digit(self.bytes, at)
             } else {
-                part_after_delimiter(self.bytes, at)
+                part_after_delimiter(self.bytes, at, self.keys)
             };
             if let Some((start, end)) = part.filter(|part| part.0 >= self.done) {
                 self.at = end;
@@ -431,7 +514,7 @@ fn end_of_duration(bytes: &[u8], after_digits: usize) -> Option<usize> {
 // Values of keys.
 
 /// The value after a colon or equals sign whose key is volatile: `"pid": 17`, `request_id=7f3a`.
-fn part_after_delimiter(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+fn part_after_delimiter(bytes: &[u8], at: usize, keys: &VolatileKeys) -> Option<(usize, usize)> {
     if !matches!(bytes.get(at), Some(b':' | b'=')) {
         return None;
     }
@@ -441,11 +524,16 @@ fn part_after_delimiter(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     }
     let is_quoted = matches!(byte_before(bytes, end)?, b'"' | b'\'');
     let end = end - usize::from(is_quoted);
-    if !may_end_key(byte_before(bytes, end)?) {
+    if !keys.may_end(byte_before(bytes, end)?) {
         return None;
     }
     let key = key_ending_at(bytes, end);
-    if !is_among(key, VOLATILE_KEYS) || (!is_quoted && is_among(key, ONLY_WHEN_QUOTED)) {
+    let is_volatile = if is_quoted {
+        keys.contains(key)
+    } else {
+        keys.contains_unquoted(key)
+    };
+    if !is_volatile {
         return None;
     }
     let value = skip_spaces(bytes, at + 1);
@@ -546,6 +634,10 @@ fn end_of_token(bytes: &[u8], start: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
+    fn mask(text: &str) -> String {
+        super::mask(text, &VolatileKeys::default())
+    }
+
     #[test]
     fn volatile_parts_are_masked_and_nothing_else() {
         for (text, masked) in [
@@ -622,10 +714,41 @@ mod tests {
             text.push_str(&alphabet[index..=index]);
         }
         let mut last = 0;
-        for (start, end) in VolatileParts::new(text.as_bytes()) {
+        for (start, end) in VolatileParts::new(text.as_bytes(), &VolatileKeys::default()) {
             assert!(last <= start && start < end && end <= text.len());
             last = end;
         }
         assert!(last > 0);
+    }
+
+    #[test]
+    fn keys_can_be_added_and_taken_out() {
+        let mut keys = VolatileKeys::default();
+        for (key, volatile) in [("build-id", true), ("Date", false), ("request_id", false)] {
+            assert_eq!(keys.set(key, volatile), Ok(()));
+        }
+        for (text, masked) in [
+            (
+                r#"{"buildId": 7, "date": "x"}"#,
+                r#"{"buildId": *, "date": "x"}"#,
+            ),
+            (
+                "BUILD_ID=7 request_id=8 pid=9",
+                "BUILD_ID=* request_id=8 pid=*",
+            ),
+        ] {
+            assert_eq!(super::mask(text, &keys), masked);
+        }
+        let changes: Vec<_> = keys.changes().collect();
+        assert_eq!(
+            changes,
+            [("buildid", true), ("date", false), ("requestid", false)]
+        );
+        assert_eq!(keys.set("DATE", true), Ok(()));
+        assert_eq!(keys.set("build_id", false), Ok(()));
+        assert_eq!(keys.changes().collect::<Vec<_>>(), [("requestid", false)]);
+        for key in ["", "_-", "a b", "schlüssel", "a_key_that_is_far_too_long"] {
+            assert!(keys.set(key, true).is_err(), "{key}");
+        }
     }
 }

@@ -17,6 +17,9 @@ pub enum IterationLevel {
 }
 
 impl IterationLevel {
+    /// All levels, the mildest first.
+    pub const ALL: [Self; 4] = [Self::Free, Self::Warning, Self::SoftLimit, Self::HardLimit];
+
     /// The stable reason code, if there is a reason.
     #[must_use]
     pub const fn code(self) -> Option<&'static str> {

@@ -58,6 +58,8 @@ pub enum SnapshotError {
     OtherKind,
     /// They were cut off or changed.
     Damaged,
+    /// Their configuration cannot be read.
+    Configuration,
     /// They hold, at this byte, what no guard writes.
     Invalid {
         /// Where, counted from the first byte.
@@ -79,6 +81,10 @@ impl fmt::Display for SnapshotError {
             ),
             Self::Damaged => f.write_str(
                 "this snapshot was cut off or changed: its checksum does not fit its content",
+            ),
+            Self::Configuration => f.write_str(
+                "the configuration in this snapshot is no JSON object: give the one that the \
+                 guard was made with as config=",
             ),
             Self::Invalid { offset } => write!(
                 f,

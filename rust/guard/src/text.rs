@@ -35,6 +35,15 @@ impl Locale {
             Self::Chinese => "zh",
         }
     }
+
+    /// The template of a message in this language.
+    #[must_use]
+    pub const fn template(self, message: Message) -> &'static str {
+        match self {
+            Self::English => english::template(message),
+            Self::Chinese => chinese::template(message),
+        }
+    }
 }
 
 macro_rules! messages {
@@ -168,10 +177,7 @@ impl Texts {
     pub fn render(&self, message: Message, fields: &[(&str, Cow<'_, str>)]) -> String {
         let template = match self.own.get(&message) {
             Some(template) => template,
-            None => match self.locale {
-                Locale::English => english::template(message),
-                Locale::Chinese => chinese::template(message),
-            },
+            None => self.locale.template(message),
         };
         let mut text = String::with_capacity(template.len() + 64);
         for piece in pieces(template) {

@@ -56,6 +56,14 @@ pub struct BudgetCheck {
 }
 
 impl BudgetCheck {
+    /// The reason codes of all budgets.
+    pub const CODES: [&'static str; 4] = [
+        "budget.calls",
+        "budget.tokens",
+        "budget.seconds",
+        "budget.cost",
+    ];
+
     /// The stable reason code.
     #[must_use]
     pub fn code(&self) -> &'static str {

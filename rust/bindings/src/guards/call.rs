@@ -7,7 +7,7 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString, PyTuple};
-use turnwarden_guard::{Answer, Compared, LoopKey, NewCall};
+use turnwarden_guard::{Answer, Compared, LoopKey, NewCall, VolatileKeys};
 use turnwarden_signature::{Canon, Signature, Value, with_scratch};
 
 use super::config::Settings;
@@ -307,25 +307,29 @@ impl OwnedCalls {
 pub(super) fn read_answer(
     result: Option<&Bound<'_, PyAny>>,
     error: Option<&Bound<'_, PyAny>>,
+    settings: &Settings,
 ) -> Answer {
+    let keys = &settings.core.detection.volatile_keys;
+    let of_error = |text: &str| Answer::of_error(text, keys);
+    let of_result = |text: &str| Answer::of_result(text, keys);
     if let Some(error) = error.filter(|error| !error.is_none()) {
         if let Ok(flag) = error.cast::<PyBool>() {
-            let read = if flag.is_true() {
-                Answer::of_error
+            return if flag.is_true() {
+                with_text(result, of_error)
             } else {
-                Answer::of_result
+                with_text(result, of_result)
             };
-            return with_text(result, read);
         }
         if error.is_instance_of::<PyBaseException>() {
             let name = error.get_type().name().map(|name| name.to_string());
             let text = format!("{}: {}", name.unwrap_or_default(), text_of(error));
-            return Answer::of_error(&text);
+            return of_error(&text);
         }
-        return with_text(Some(error), Answer::of_error);
+        return with_text(Some(error), of_error);
     }
-    let of_value = result.filter(|result| !result.is_none()).and_then(of_value);
-    of_value.unwrap_or_else(|| with_text(result, Answer::of_result))
+    let value = result.filter(|result| !result.is_none());
+    let of_value = value.and_then(|value| of_value(value, keys));
+    of_value.unwrap_or_else(|| with_text(result, of_result))
 }
 
 fn with_text(value: Option<&Bound<'_, PyAny>>, read: impl FnOnce(&str) -> Answer) -> Answer {
@@ -345,14 +349,14 @@ fn with_text(value: Option<&Bound<'_, PyAny>>, read: impl FnOnce(&str) -> Answer
 }
 
 /// A result that is a value, canonical; `None` if it is none, or a text.
-fn of_value(result: &Bound<'_, PyAny>) -> Option<Answer> {
+fn of_value(result: &Bound<'_, PyAny>, keys: &VolatileKeys) -> Option<Answer> {
     if result.is_instance_of::<PyString>() || result.is_instance_of::<PyBytes>() {
         return None;
     }
     let as_text = result.py().get_type::<PyString>();
     with_scratch(|canon| {
         write_arguments(result, Some(as_text.as_any()), canon).ok()?;
-        Some(Answer::of_value(canon.value()))
+        Some(Answer::of_value(canon.value(), keys))
     })
 }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 use turnwarden_guard::{
-    self as core, DetectorSettings, GuardSettings, Locale, Snapshot, Texts, Tools,
+    self as core, DetectorSettings, GuardSettings, Locale, Snapshot, SnapshotError, Texts, Tools,
 };
 
 use super::fields::{Fields, config_error, wrong};
@@ -25,7 +25,25 @@ pub(super) fn repr(name: &str, fields: &Bound<'_, PyDict>) -> PyResult<String> {
     Ok(format!("{name}({})", shown.join(", ")))
 }
 
-/// Limits of iterations: see `turnwarden.guards`.
+/// Limits of iterations.
+///
+/// Thresholds that are not given are the defaults, clamped to the next limit given. Frozen,
+/// comparable, picklable.
+///
+/// Args:
+///     config: Another configuration or a mapping; keyword arguments win over it.
+///     warning_threshold: Iteration from which on the model is warned (default 10).
+///     soft_limit: Iteration from which on it is told to finish (default 15).
+///     hard_limit: Iteration that is refused: one less than this run (default 20).
+///     max_iterations: Another name for `hard_limit`, which wins when both are given.
+///
+/// Raises:
+///     ConfigurationError: A value is out of its range or out of order; the message names the
+///         field, the value and what is allowed.
+///
+/// Example:
+///     >>> turnwarden.RecursionGuardConfig(hard_limit=8).soft_limit
+///     8
 #[pyclass(frozen, eq, module = "turnwarden._core")]
 #[derive(PartialEq)]
 pub(crate) struct RecursionGuardConfig {
@@ -118,7 +136,34 @@ fn recursion_fields(
     Ok(fields)
 }
 
-/// The numbers of the loop rules: see `turnwarden.guards`.
+/// The numbers of the loop rules. Frozen, comparable, picklable.
+///
+/// Args:
+///     config: Another configuration or a mapping; keyword arguments win over it.
+///     window_size: Turns that similarity looks at; twice as many calls are shown (default 10).
+///     repeat_threshold: Equal turns, or similar calls, that are a loop; 2 or more (default 3).
+///     similarity_threshold: From here on two calls are similar; 0 to 1 (default 0.9).
+///     enable_pattern_detection: Whether oscillating and periodic loops are looked for.
+///     enable_progress_detection: Whether no_progress is: errors, scatter, coverage, lookups.
+///     max_period: The longest lap in turns that is looked for (default 8).
+///     pattern_laps: Laps that are a loop; None for 2 without results and 3 with them.
+///     poll_threshold: Equal answers of a poll, or equal transient errors (default 6).
+///     error_streak: Equal errors of one tool (default 4).
+///     unknown_tool_streak: Calls in a row of tools that do not exist (default 3).
+///     scatter_threshold: Times that a call brings the same with others between (default 4).
+///     coverage_threshold: Reads in a row that bring hardly a new line (default 4).
+///     lookup_threshold: Lookups in a row that bring nothing, or all the same (default 5).
+///     memory_turns: Turns that errors, scatter and lookups look back (default 16).
+///     compare_results: Whether equal calls must bring equal results; None for from the first
+///         recorded result on.
+///     keep_arguments: Whether `call_history` shows arguments; they are then kept in memory.
+///
+/// Raises:
+///     ConfigurationError: A value is out of its range; the message names it.
+///
+/// Example:
+///     >>> turnwarden.LoopDetectorConfig(repeat_threshold=4).repeat_threshold
+///     4
 #[pyclass(frozen, eq, module = "turnwarden._core")]
 #[derive(PartialEq)]
 pub(crate) struct LoopDetectorConfig {
@@ -308,7 +353,22 @@ impl LoopDetectorConfig {
     }
 }
 
-/// What the n-th verdict does: see `turnwarden.guards`.
+/// What the n-th verdict of one loop episode does. Frozen, comparable, picklable.
+///
+/// Args:
+///     config: Another ladder or a mapping; keyword arguments win over it.
+///     warn: The verdict from which on the model is warned (default 1).
+///     block: The one from which on the call is answered with the warning (default 2).
+///     stop: The one that ends the run (default 3).
+///
+/// Raises:
+///     ConfigurationError: A step is below 1 or before the one it follows.
+///
+/// Example:
+///     >>> turnwarden.Escalation(block=3).stop
+///     3
+///     >>> turnwarden.Escalation.strict().stop
+///     1
 #[pyclass(frozen, eq, module = "turnwarden._core")]
 #[derive(PartialEq)]
 pub(crate) struct Escalation {
@@ -389,7 +449,25 @@ impl Escalation {
     }
 }
 
-/// What a run may use up: see `turnwarden.guards`.
+/// What a run may use up. Frozen, comparable, picklable.
+///
+/// The guard warns at 80 per cent. Calls are counted as they are recorded, seconds from the
+/// guard's start; tokens and cost are what `WorkflowGuard.spend` is told.
+///
+/// Args:
+///     config: Another budget or a mapping; keyword arguments win over it.
+///     max_calls: Calls of tools; the call beyond is refused.
+///     max_tokens: Tokens.
+///     max_seconds: Seconds.
+///     max_cost: Cost, in any unit.
+///
+/// Raises:
+///     ConfigurationError: A limit is not above 0.
+///
+/// Example:
+///     >>> guard = turnwarden.WorkflowGuard(budget=turnwarden.Budget(max_tokens=1000))
+///     >>> guard.spend(tokens=800).reasons
+///     ('budget.tokens',)
 #[pyclass(frozen, eq, module = "turnwarden._core")]
 #[derive(PartialEq)]
 pub(crate) struct Budget {
@@ -513,7 +591,7 @@ impl Settings {
             budget: core.budget,
         };
         fields.set_item("budget", budget.to_dict(py)?)?;
-        fields.update(tools_as_dict(&core.detection.tools, py)?.as_mapping())?;
+        fields.update(tools_as_dict(&core.detection, py)?.as_mapping())?;
         fields.set_item("observe", core.observe)?;
         fields.set_item("locale", core.texts.locale.as_str())?;
         let templates = PyDict::new(py);
@@ -545,12 +623,48 @@ pub(super) fn settings_of(
             return Ok(default_settings(py));
         }
         let json = py.import("json")?;
-        let fields = json.call_method1("loads", (snapshot.configuration,))?;
+        // A sum that fits does not mean that a guard wrote it.
+        let fields = json.call_method1("loads", (snapshot.configuration,));
+        let fields = fields.ok().filter(PyAnyMethods::is_instance_of::<PyDict>);
+        let fields = fields.ok_or(Error::Snapshot(SnapshotError::Configuration))?;
         Ok(WorkflowGuardConfig::from_value(Some(&fields), None, py)?.settings)
     })
 }
 
-/// All of a workflow guard's configuration: see `turnwarden.guards`.
+/// All of a workflow guard's configuration. Frozen, comparable, picklable.
+///
+/// Nested fields take their own configuration or a mapping, merged with the defaults; None
+/// means the default everywhere. Make one and share it between guards: it is then checked and
+/// held once.
+///
+/// Args:
+///     config: Another configuration or a mapping; keyword arguments win over it.
+///     recursion: Limits of iterations (`RecursionGuardConfig`).
+///     loop_detection: Numbers of the loop rules (`LoopDetectorConfig`).
+///     escalation: What the n-th verdict does (`Escalation`).
+///     policies: What is ordered about tools: name or pattern (`*`, `?`) to `ToolPolicy`, its
+///         fields, or its kind. Exact names come first, then the first pattern that fits.
+///     tools: Tools of MCP servers, whose `annotations` tell what they do.
+///     verbs: Changes to `guards.DEFAULT_VERBS`: word to kind, "unknown" takes one out.
+///     programs: Changes to `guards.DEFAULT_PROGRAMS`, in the same way.
+///     shell_tools: Names of tools whose `command` decides, besides
+///         `guards.DEFAULT_SHELL_TOOLS`.
+///     volatile_keys: Changes to `guards.DEFAULT_VOLATILE_KEYS`: key to whether its values are
+///         left out when results are compared.
+///     budget: What the run may use up (`Budget`).
+///     observe: Whether the guard only reports: it never blocks or stops.
+///     locale: Language of the texts, "en" or "zh".
+///     templates: Texts of your own; see `guards.DEFAULT_TEMPLATES` for keys and fields.
+///     verbose: Carried for the caller; the guard itself prints nothing.
+///
+/// Raises:
+///     ConfigurationError: A value is out of its range or a field unknown; the message names
+///         it with its path and what is allowed.
+///
+/// Example:
+///     >>> config = turnwarden.WorkflowGuardConfig(recursion={"hard_limit": 30})
+///     >>> config.recursion.hard_limit, config.loop_detection.window_size
+///     (30, 10)
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct WorkflowGuardConfig {
     pub(super) settings: Arc<Settings>,
@@ -561,7 +675,7 @@ impl WorkflowGuardConfig {
     #[new]
     #[pyo3(
         signature = (config=None, **fields),
-        text_signature = "(config=None, *, recursion=None, loop_detection=None, escalation=None, policies=None, tools=None, verbs=None, programs=None, shell_tools=None, budget=None, observe=None, locale=None, templates=None, verbose=None)"
+        text_signature = "(config=None, *, recursion=None, loop_detection=None, escalation=None, policies=None, tools=None, verbs=None, programs=None, shell_tools=None, volatile_keys=None, budget=None, observe=None, locale=None, templates=None, verbose=None)"
     )]
     fn new(
         config: Option<&Bound<'_, PyAny>>,
@@ -731,6 +845,7 @@ impl WorkflowGuardConfig {
             detection: Arc::new(DetectorSettings {
                 config: detection.config,
                 tools: Tools::new(tools.tables, tools.policies, tools.annotations),
+                volatile_keys: tools.volatile_keys,
             }),
             escalation: escalation.steps,
             budget: budget.budget,

@@ -21,7 +21,21 @@ use super::policy::ToolSettings;
 use super::result::LoopDetectionResult;
 use crate::errors::Error;
 
-/// A recorded call: see `turnwarden.guards`.
+/// A recorded call, from `call_history`.
+///
+/// Attributes:
+///     index: Its number, counted from 0 over the run (int).
+///     tool_name: The tool; a name beyond 192 bytes is cut and ends with its hash.
+///     args_hash: The signature that it is compared by, 32 hexadecimal digits.
+///     timestamp: When it was recorded, in seconds of the guard's clock (float).
+///     arguments: Its arguments as a value, under `keep_arguments=True`; else None.
+///
+/// Example:
+///     >>> detector = turnwarden.LoopDetector()
+///     >>> detector.record_call("search", {"q": "tea"})
+///     >>> call = detector.call_history[0]
+///     >>> call.tool_name, call.args_hash == turnwarden.call_signature("search", {"q": "tea"})
+///     ('search', True)
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct CallRecord {
     index: u64,
@@ -103,7 +117,33 @@ pub(super) fn records(detector: &core::LoopDetector, start: f64) -> Vec<CallReco
         .collect()
 }
 
-/// Finds calls that go round in circles: see `turnwarden.guards`.
+/// Finds calls that go round in circles, and does nothing about them.
+///
+/// `WorkflowGuard` holds one and adds the ladder. A call costs a hash of its arguments and a look
+/// at the last few turns, whatever the window; memory is bounded and holds hashes, not
+/// arguments or results. Safe to share by threads.
+///
+/// Args:
+///     config: A `LoopDetectorConfig` or a mapping; its fields can be given as keywords too.
+///     clock: Replaces the clock; returns seconds.
+///     policies: See `WorkflowGuardConfig`, as for all that follow.
+///     tools: Tools of MCP servers.
+///     verbs: Words in the names of tools.
+///     programs: Programs of a shell.
+///     shell_tools: Tools that run them.
+///     volatile_keys: Keys whose values do not count in results.
+///     locale: Language of the texts.
+///     templates: Texts of your own.
+///
+/// Raises:
+///     ConfigurationError: A value is out of its range; the message names it.
+///
+/// Example:
+///     >>> detector = turnwarden.LoopDetector(repeat_threshold=2)
+///     >>> for page in ["a", "b", "b"]:
+///     ...     detector.record_call("read_page", {"page": page})
+///     >>> detector.detect().loop_type
+///     <LoopType.EXACT: 'exact'>
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct LoopDetector {
     detector: Mutex<core::LoopDetector>,
@@ -132,6 +172,7 @@ impl LoopDetector {
             detection: Arc::new(DetectorSettings {
                 config,
                 tools: Tools::new(tools.tables, tools.policies, tools.annotations),
+                volatile_keys: tools.volatile_keys,
             }),
             texts: texts_from(&mut fields)?,
             ..GuardSettings::default()
@@ -162,7 +203,7 @@ impl LoopDetector {
     #[new]
     #[pyo3(
         signature = (config=None, *, clock=None, **fields),
-        text_signature = "(config=None, *, clock=None, policies=None, tools=None, verbs=None, programs=None, shell_tools=None, locale=None, templates=None, **fields)"
+        text_signature = "(config=None, *, clock=None, policies=None, tools=None, verbs=None, programs=None, shell_tools=None, volatile_keys=None, locale=None, templates=None, **fields)"
     )]
     fn new(
         config: Option<&Bound<'_, PyAny>>,
@@ -182,6 +223,15 @@ impl LoopDetector {
     }
 
     /// Record one call as a turn of its own, before it runs.
+    ///
+    /// Args:
+    ///     tool: The tool's name (str), or the whole call: a `ToolCall`, a native call of a
+    ///         provider, or a (name, arguments) pair.
+    ///     arguments: Its arguments: a mapping, JSON text, or None.
+    ///     call_id: The model's id of the call, to find its result by.
+    ///
+    /// Raises:
+    ///     TypeError: The arguments hold what JSON does not have; the message names the path.
     #[pyo3(signature = (tool, arguments=None, call_id=None))]
     fn record_call(
         &self,
@@ -211,6 +261,11 @@ impl LoopDetector {
     }
 
     /// Record what a call brought.
+    ///
+    /// Args:
+    ///     result: Any value. What is no JSON is known by its `str`.
+    ///     call_id: The id of its call; None for the first of the last turn that has no result.
+    ///     error: An exception, a text, or True when the result is the error.
     #[pyo3(signature = (result=None, call_id=None, error=None))]
     fn record_result(
         &self,
@@ -218,7 +273,7 @@ impl LoopDetector {
         call_id: Option<&Bound<'_, PyString>>,
         error: Option<&Bound<'_, PyAny>>,
     ) {
-        let answer = read_answer(result, error);
+        let answer = read_answer(result, error, &self.settings);
         let id = call_id.map(|id| id.to_string_lossy());
         self.lock().record_result(answer, id.as_deref());
     }
@@ -284,6 +339,14 @@ impl LoopDetector {
     }
 
     /// Return the detector that `to_bytes` was called on, as it was then.
+    ///
+    /// Args:
+    ///     data: What `to_bytes` returned (bytes or bytearray).
+    ///     config: Goes on with this configuration instead of the one in the snapshot.
+    ///     clock: Replaces the clock; returns seconds.
+    ///
+    /// Raises:
+    ///     SnapshotError: The bytes are no snapshot, damaged, or of a later version.
     #[staticmethod]
     #[pyo3(signature = (data, config=None, *, clock=None, **fields))]
     fn from_bytes(

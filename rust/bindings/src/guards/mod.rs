@@ -14,6 +14,7 @@ mod policy;
 mod recursion;
 mod result;
 mod sessions;
+mod tables;
 mod text_loop;
 mod workflow;
 
@@ -25,5 +26,6 @@ pub(crate) use policy::ToolPolicy;
 pub(crate) use recursion::RecursionGuard;
 pub(crate) use result::{GuardCheckResult, LoopDetectionResult, RecursionCheckResult};
 pub(crate) use sessions::SessionGuards;
+pub(crate) use tables::guard_tables;
 pub(crate) use text_loop::TextLoopDetector;
 pub(crate) use workflow::{GuardContext, WorkflowGuard};

@@ -5,13 +5,29 @@ use std::collections::{BTreeMap, HashMap};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
-use turnwarden_guard::{self as core, Annotations, KindTables, LoopKey, ToolKind};
+use turnwarden_guard::{
+    self as core, Annotations, DetectorSettings, KindTables, LoopKey, ToolKind, VolatileKeys,
+};
 
 use super::enums;
 use super::fields::{Fields, config_error, names, wrong};
 use crate::errors::Error;
 
-/// What the user knows about a tool: see `turnwarden.guards`.
+/// What is ordered about a tool. Frozen, comparable, picklable if its function is.
+///
+/// Args:
+///     kind: What the tool does (`ToolKind` or its name); inferred when not given.
+///     ignore_arguments: Top-level arguments that never count, such as a nonce.
+///     repeat_threshold: Equal turns in a row that are a loop, for this tool.
+///     loop_key: What two calls are compared by: a list of arguments, a function of the
+///         arguments that returns any JSON value, or False for never equal.
+///
+/// Raises:
+///     ConfigurationError: A value is out of its range; the message names it.
+///
+/// Example:
+///     >>> policy = turnwarden.ToolPolicy("write", ignore_arguments=["nonce"])
+///     >>> guard = turnwarden.WorkflowGuard(policies={"pay_*": policy})
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct ToolPolicy {
     pub(super) policy: core::ToolPolicy,
@@ -192,6 +208,7 @@ pub(super) struct ToolSettings {
     pub(super) tables: KindTables,
     pub(super) policies: Vec<(Box<str>, core::ToolPolicy)>,
     pub(super) annotations: HashMap<Box<str>, Annotations>,
+    pub(super) volatile_keys: VolatileKeys,
     /// What [`LoopKey::Function`] counts.
     pub(super) functions: Vec<Py<PyAny>>,
     /// The fields as they were given, for `to_dict`.
@@ -243,8 +260,27 @@ impl ToolSettings {
             }
             given.set_item("shell_tools", shells)?;
         }
+        if let Some(keys) = fields.take("volatile_keys")? {
+            settings.change_volatile_keys(&keys)?;
+            given.set_item("volatile_keys", keys)?;
+        }
         settings.given = (!given.is_empty()).then(|| given.unbind());
         Ok(settings)
+    }
+
+    fn change_volatile_keys(&mut self, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+        for (key, volatile) in items("volatile_keys", keys)? {
+            let name: String = key
+                .extract()
+                .map_err(|_| wrong("volatile_keys", &key, "names of keys"))?;
+            let field = format!("volatile_keys.{name}");
+            let volatile = volatile
+                .extract()
+                .map_err(|_| wrong(&field, &volatile, "True or False"))?;
+            let changed = self.volatile_keys.set(&name, volatile);
+            changed.map_err(|error| config_error(&error))?;
+        }
+        Ok(())
     }
 
     fn add_policy(&mut self, name: String, policy: ToolPolicy, py: Python<'_>) {
@@ -259,9 +295,10 @@ impl ToolSettings {
 
 /// What a guard was told about tools, as values that JSON can carry.
 pub(super) fn tools_as_dict<'py>(
-    tools: &core::Tools,
+    settings: &DetectorSettings,
     py: Python<'py>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let tools = &settings.tools;
     let fields = PyDict::new(py);
     let policies = PyDict::new(py);
     for (pattern, policy) in &tools.policies {
@@ -296,6 +333,8 @@ pub(super) fn tools_as_dict<'py>(
     )?;
     let shells: Vec<&str> = tools.tables.shell_tools().collect();
     fields.set_item("shell_tools", shells)?;
+    let keys: BTreeMap<&str, bool> = settings.volatile_keys.changes().collect();
+    fields.set_item("volatile_keys", keys)?;
     Ok(fields)
 }
 

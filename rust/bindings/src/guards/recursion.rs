@@ -10,7 +10,27 @@ use super::config::{RecursionGuardConfig, Settings, texts_from};
 use super::fields::Fields;
 use super::result::RecursionCheckResult;
 
-/// Counts iterations against limits: see `turnwarden.guards`.
+/// Counts the iterations of one run against its limits.
+///
+/// The iteration that reaches the hard limit is refused, so `hard_limit - 1` run, and the last
+/// of them is told that it is the last. Constant time and memory; safe to share by threads.
+///
+/// Args:
+///     config: A `RecursionGuardConfig` or a mapping; keyword arguments win over it.
+///     warning_threshold: See `RecursionGuardConfig`, as for the three that follow.
+///     soft_limit: See `RecursionGuardConfig`.
+///     hard_limit: See `RecursionGuardConfig`.
+///     max_iterations: See `RecursionGuardConfig`.
+///     locale: Language of the texts, "en" or "zh".
+///     templates: Texts of your own, by the keys of `guards.DEFAULT_TEMPLATES`.
+///
+/// Raises:
+///     ConfigurationError: A value is out of its range; the message names it.
+///
+/// Example:
+///     >>> guard = turnwarden.RecursionGuard(hard_limit=3)
+///     >>> [guard.increment().should_continue for _ in range(3)]
+///     [True, True, False]
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct RecursionGuard {
     guard: Mutex<core::RecursionGuard>,

@@ -10,7 +10,19 @@ use super::call::ReadCall;
 use super::config::{Settings, repr};
 use super::enums;
 
-/// How far a run has come: see `turnwarden.guards`.
+/// How far a run has come, from `RecursionGuard.check` and `GuardCheckResult`.
+///
+/// Attributes:
+///     current_iteration: Iterations begun (int).
+///     should_continue: Whether this iteration may run.
+///     is_warning: Whether the warning threshold is reached, and no limit.
+///     is_soft_limit: Whether the soft limit is reached, and not the hard one.
+///     is_hard_limit: Whether the hard limit is reached.
+///     warning_message: What the model is told, or None below all thresholds.
+///
+/// Example:
+///     >>> turnwarden.RecursionGuard(warning_threshold=1).increment().is_warning
+///     True
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct RecursionCheckResult {
     pub(super) guard: RecursionGuard,
@@ -71,7 +83,30 @@ impl RecursionCheckResult {
     }
 }
 
-/// Whether calls go round in circles: see `turnwarden.guards`.
+/// Whether calls go round in circles; true in a condition when they do.
+///
+/// Everything but `loop_detected` is None without a loop. Texts are made when asked for.
+///
+/// Attributes:
+///     loop_detected: Whether there is a loop (bool).
+///     loop_type: Which (`LoopType`).
+///     detail: For no_progress in which way: "errors", "scatter", "coverage" or "lookups".
+///     reason: The stable reason code, such as "loop.exact".
+///     loop_length: Turns, calls or errors in a row so far; for laps the period in turns.
+///     involved_tools: Names of the tools, each once, in order (tuple of str, as the model
+///         wrote them: escape them before they get into a prompt).
+///     description: What was seen, safe for a prompt.
+///     suggestion: What to do about it, safe for a prompt.
+///     confidence: Strength of the evidence, 0 to 1; an order, not a probability.
+///     evidence: Numbers of the calls, counted from 0 over the run (tuple of int).
+///
+/// Example:
+///     >>> detector = turnwarden.LoopDetector()
+///     >>> for _ in range(3):
+///     ...     detector.record_call("search", {"q": "tea"})
+///     >>> found = detector.detect()
+///     >>> found.loop_type.value, found.loop_length, found.evidence
+///     ('exact', 3, (0, 1, 2))
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct LoopDetectionResult {
     pub(super) finding: Option<Arc<Finding>>,
@@ -184,7 +219,28 @@ impl LoopDetectionResult {
     }
 }
 
-/// The verdict: see `turnwarden.guards`.
+/// The verdict on a run, as it stood when it was made. Texts are made when asked for.
+///
+/// Attributes:
+///     action: What to do (`GuardAction`): continue, warn, block or stop.
+///     allow_continue: Whether the run may go on: everything but stop.
+///     force_terminate: Whether it must end: stop.
+///     force_terminate_reason: The weightiest reason code, or what `terminate` was given; None
+///         unless the action is stop.
+///     reasons: Codes of all that the guard has to say, the weightiest first (tuple of str);
+///         `guards.REASON_CODES` lists them.
+///     warning_message: What the model is told, safe for a prompt; None when all is well.
+///     recursion_check: How far the run has come (`RecursionCheckResult`).
+///     loop_check: The loop, if any (`LoopDetectionResult`).
+///
+/// Example:
+///     >>> guard = turnwarden.WorkflowGuard()
+///     >>> for _ in range(4):
+///     ...     verdict = guard.record_tool_call("search", {"q": "tea"})
+///     >>> verdict.action.value, verdict.reasons
+///     ('block', ('loop.exact',))
+///     >>> verdict.allows(("search", {"q": "tea"})), verdict.allows(("search", {"q": "milk"}))
+///     (False, True)
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct GuardCheckResult {
     pub(super) verdict: core::Verdict,

@@ -190,11 +190,11 @@ impl SessionGuards {
         if let Ok(by_id) = results.cast::<PyDict>() {
             for (id, result) in by_id {
                 let id = id.cast::<PyString>()?.to_string_lossy().into_owned();
-                answers.push((Some(id), read_answer(Some(&result), None)));
+                answers.push((Some(id), read_answer(Some(&result), None, &self.settings)));
             }
         } else {
             for result in results.try_iter()? {
-                answers.push((None, read_answer(Some(&result?), None)));
+                answers.push((None, read_answer(Some(&result?), None, &self.settings)));
             }
         }
         Ok(self.with_session(session_id, now, |guard| {

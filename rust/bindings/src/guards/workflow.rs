@@ -18,7 +18,23 @@ use super::detector::{one_call, records};
 use super::result::GuardCheckResult;
 use crate::errors::Error;
 
-/// How a run stands, as it was when asked for: see `turnwarden.guards`.
+/// How a run stands: a copy, as it was when asked for.
+///
+/// Attributes:
+///     execution_id: A name for the run, unique to it (str).
+///     current_iteration: Iterations begun (int).
+///     call_history: The last calls, at most twice the window (list of `CallRecord`).
+///     total_calls: Calls recorded in all (int).
+///     start_time: When the guard was made or reset, in seconds of its clock (float).
+///     last_activity_time: When it was last told something.
+///     is_terminated: Whether `terminate` was called.
+///     termination_reason: What it was given, or None.
+///
+/// Example:
+///     >>> guard = turnwarden.WorkflowGuard()
+///     >>> guard.terminate("the user left")
+///     >>> guard.context.termination_reason
+///     'the user left'
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct GuardContext {
     #[pyo3(get)]
@@ -64,7 +80,44 @@ impl GuardContext {
     }
 }
 
-/// Guards one run: see `turnwarden.guards`.
+/// Guards one run: counts iterations, finds loops, keeps budgets, and says what to do.
+///
+/// A call costs a hash of its arguments and a look at the last few turns, whatever the window,
+/// and a result a hash of its text. A default guard holds under 2 KB after 20 small calls, and
+/// never arguments or results. Nothing that a model does raises; safe to share by threads and
+/// after a fork.
+///
+/// Args:
+///     config: A `WorkflowGuardConfig` or a mapping; its fields can be given as keywords too.
+///     clock: Replaces the clock; returns seconds. For tests and for replaying recorded runs.
+///     recursion: See `WorkflowGuardConfig`, as for all that follow.
+///     loop_detection: Numbers of the loop rules.
+///     escalation: What the n-th verdict does.
+///     policies: What is ordered about tools.
+///     tools: Tools of MCP servers.
+///     verbs: Words in the names of tools.
+///     programs: Programs of a shell.
+///     shell_tools: Tools that run them.
+///     volatile_keys: Keys whose values do not count in results.
+///     budget: What the run may use up.
+///     observe: Whether to report only.
+///     locale: Language of the texts.
+///     templates: Texts of your own.
+///     verbose: Carried for the caller.
+///
+/// Raises:
+///     ConfigurationError: A value is out of its range; the message names it.
+///
+/// Example:
+///     >>> guard = turnwarden.WorkflowGuard()
+///     >>> actions = []
+///     >>> for _ in range(5):
+///     ...     verdict = guard.record_tool_call("search", {"q": "tea"})
+///     ...     if verdict.allows(("search", {"q": "tea"})):
+///     ...         verdict = guard.record_tool_result("same old text")
+///     ...     actions.append(verdict.action.value)
+///     >>> actions
+///     ['continue', 'continue', 'warn', 'block', 'stop']
 #[pyclass(frozen, module = "turnwarden._core")]
 pub(crate) struct WorkflowGuard {
     guard: Mutex<core::WorkflowGuard>,
@@ -95,7 +148,7 @@ impl WorkflowGuard {
     #[new]
     #[pyo3(
         signature = (config=None, *, clock=None, **fields),
-        text_signature = "(config=None, *, clock=None, recursion=None, loop_detection=None, escalation=None, policies=None, tools=None, verbs=None, programs=None, shell_tools=None, budget=None, observe=None, locale=None, templates=None, verbose=None)"
+        text_signature = "(config=None, *, clock=None, recursion=None, loop_detection=None, escalation=None, policies=None, tools=None, verbs=None, programs=None, shell_tools=None, volatile_keys=None, budget=None, observe=None, locale=None, templates=None, verbose=None)"
     )]
     fn new(
         config: Option<&Bound<'_, PyAny>>,
@@ -122,6 +175,16 @@ impl WorkflowGuard {
     }
 
     /// Record the calls of one turn before they run, and return the verdict on them.
+    ///
+    /// Parallel calls of one reply are one turn, whatever their order; `verdict.allows(call)` says
+    /// which of them may run.
+    ///
+    /// Args:
+    ///     calls: The calls: `ToolCall`, native calls of a provider, or (name, arguments) pairs.
+    ///
+    /// Raises:
+    ///     TypeError: What is given is no call, or its arguments hold what JSON does not have; the
+    ///         message names the path. Nothing is recorded then.
     fn record_turn(&self, calls: &Bound<'_, PyAny>) -> PyResult<GuardCheckResult> {
         let now = self.clock.now(calls.py())?;
         let calls = OwnedCalls::read(calls, &self.settings)?;
@@ -129,7 +192,15 @@ impl WorkflowGuard {
         Ok(self.result(verdict))
     }
 
-    /// Record one call as a turn of its own, and return the verdict on it.
+    /// Record one call as a turn of its own, before it runs, and return the verdict on it.
+    ///
+    /// Args:
+    ///     tool: The tool's name (str), or the whole call as for `record_turn`.
+    ///     arguments: Its arguments: a mapping, JSON text, or None.
+    ///     call_id: The model's id of the call, to find its result by.
+    ///
+    /// Raises:
+    ///     TypeError: The arguments hold what JSON does not have; the message names the path.
     #[pyo3(signature = (tool, arguments=None, call_id=None))]
     fn record_tool_call(
         &self,
@@ -146,6 +217,12 @@ impl WorkflowGuard {
     }
 
     /// Record what a call brought, and return the verdict on it.
+    ///
+    /// Args:
+    ///     result: Any value. What is no JSON is known by its `str`. A text that begins with
+    ///         `Error` or `Traceback` is an error.
+    ///     call_id: The id of its call; None for the first of the last turn that has no result.
+    ///     error: An exception, a text, or True when the result is the error.
     #[pyo3(signature = (result=None, call_id=None, error=None))]
     fn record_tool_result(
         &self,
@@ -155,7 +232,7 @@ impl WorkflowGuard {
         py: Python<'_>,
     ) -> PyResult<GuardCheckResult> {
         let now = self.clock.now(py)?;
-        let answer = read_answer(result, error);
+        let answer = read_answer(result, error, &self.settings);
         let id = call_id.map(|id| id.to_string_lossy());
         let verdict = self.lock().record_result(answer, id.as_deref(), now);
         Ok(self.result(verdict))
@@ -279,6 +356,21 @@ impl WorkflowGuard {
     }
 
     /// Return the guard that `to_bytes` was called on, as it was then.
+    ///
+    /// Args:
+    ///     data: What `to_bytes` returned (bytes or bytearray).
+    ///     config: Goes on with this configuration instead of the one in the snapshot; needed
+    ///         where a policy has a function as its `loop_key`.
+    ///     clock: Replaces the clock; returns seconds.
+    ///
+    /// Raises:
+    ///     SnapshotError: The bytes are no snapshot, damaged, or of a later version.
+    ///
+    /// Example:
+    ///     >>> guard = turnwarden.WorkflowGuard()
+    ///     >>> _ = guard.record_tool_call("search", {"q": "tea"})
+    ///     >>> turnwarden.WorkflowGuard.from_bytes(guard.to_bytes()).context.total_calls
+    ///     1
     #[staticmethod]
     #[pyo3(signature = (data, config=None, *, clock=None))]
     fn from_bytes(
