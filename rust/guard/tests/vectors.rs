@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use turnwarden_guard::{
-    Answer, Compared, DetectorSettings, LoopDetector, NewCall, TextLoopDetector,
+    Answer, Compared, DetectorSettings, LoopDetector, NewCall, TextLoopDetector, VolatileKeys,
 };
 use turnwarden_signature::Canon;
 
@@ -17,14 +17,15 @@ fn rows() -> Vec<Value> {
 }
 
 fn answer(call: &Value) -> Option<Answer> {
+    let keys = VolatileKeys::default();
     if let Some(error) = call.get("error") {
-        return Some(Answer::of_error(error.as_str().unwrap_or_default()));
+        return Some(Answer::of_error(error.as_str().unwrap_or_default(), &keys));
     }
     match call.get("result")? {
-        Value::String(text) => Some(Answer::of_result(text)),
+        Value::String(text) => Some(Answer::of_result(text, &keys)),
         value => {
             let canon = Canon::from_arguments_text(&value.to_string());
-            Some(Answer::of_value(canon.value()))
+            Some(Answer::of_value(canon.value(), &keys))
         }
     }
 }
