@@ -11,7 +11,6 @@ use crate::grammars::{Begin, Context, Input, Item, Read};
 use crate::machine::{Flow, Machine, State};
 use crate::markers::{Hit, Look, MarkerId};
 use crate::plan::{Entry, SyntaxId};
-use crate::scan::Stops;
 
 /// A section that is being read.
 #[derive(Debug)]
@@ -29,7 +28,6 @@ pub(crate) struct Block {
     committed: bool,
     /// Where text begins that is no item, and how far a marker was looked for after it.
     junk: Option<(Junk, usize)>,
-    stops: Stops,
     /// The fence that is the section.
     fence: Option<Fence>,
 }
@@ -63,7 +61,6 @@ impl Block {
             item: None,
             committed: false,
             junk: None,
-            stops: Stops::default(),
             fence: None,
         }
     }
@@ -83,7 +80,6 @@ impl Block {
             item: None,
             committed: false,
             junk: None,
-            stops: Stops::default(),
             fence: Some(fence),
         }
     }
@@ -278,7 +274,7 @@ impl Machine {
         if block.fence.is_some() {
             return self.junk_in_fence(block, junk, from, input);
         }
-        match self.marker_of(&mut block, from, input) {
+        match self.marker_of(&block, from, input) {
             Look::Hit(hit) => {
                 self.commit(&mut block, input);
                 let end = input.slice(junk.start, hit.start).trim_end().len() + junk.start;
@@ -339,13 +335,15 @@ impl Machine {
     }
 
     /// The next marker that belongs to the section.
-    fn marker_of(&self, block: &mut Block, mut from: usize, input: Input<'_>) -> Look {
-        let markers = &self.shared.plan.markers;
-        let mut stops = std::mem::take(&mut block.stops);
-        let found = loop {
-            let Some(stop) = stops.next(markers, input.bytes(), from, false) else {
-                break match markers.unfinished(input.bytes()) {
-                    Some(start) if !input.last => Look::Partial(start),
+    fn marker_of(&mut self, block: &Block, mut from: usize, input: Input<'_>) -> Look {
+        let shared = std::sync::Arc::clone(&self.shared);
+        let markers = &shared.plan.markers;
+        loop {
+            // One search for the whole reply: a section of its own would search all of it again.
+            let stop = self.stops.next(markers, input.bytes(), from, false);
+            let Some(stop) = stop else {
+                return match markers.unfinished(input.bytes()) {
+                    Some(start) if !input.last => Look::Partial(start.max(from)),
                     _ => Look::Nothing,
                 };
             };
@@ -356,11 +354,9 @@ impl Machine {
             };
             match markers.look(input.bytes(), at, input.last, wanted) {
                 Look::Nothing => from = at + 1,
-                found => break found,
+                found => return found,
             }
-        };
-        block.stops = stops;
-        found
+        }
     }
 
     /// The section is one: its beginning is markup, and what surrounds it is settled.
@@ -382,8 +378,9 @@ impl Machine {
     fn leave(&mut self, block: &Block, end: usize) -> Flow {
         if !block.committed {
             self.scan = block.behind;
-            if let Some(fence) = block.fence {
-                self.state = State::Code(fence, fence.body);
+            match block.fence {
+                Some(fence) => self.state = State::Code(fence, fence.body),
+                None => self.hopeless.push(block.syntaxes.clone()),
             }
             return Flow::Go;
         }

@@ -173,6 +173,9 @@ pub(crate) struct Machine {
     /// JSON in prose has been looked for up to here.
     pub(crate) no_json_before: usize,
     spaces: SpaceMemo,
+    /// Syntaxes of which a section was read to the end of the reply in vain: any marker of theirs
+    /// was passed on the way, so that none behind it begins a section either.
+    pub(crate) hopeless: Vec<Vec<SyntaxId>>,
     /// Text that has been let go but is scanned again: what to go back to, and where it begins.
     pub(crate) let_go: Option<(Saved, usize)>,
 }
@@ -226,6 +229,7 @@ impl Machine {
             after_reasoning: false,
             no_json_before: 0,
             let_go: None,
+            hopeless: Vec::new(),
             spaces: SpaceMemo::default(),
             shared,
         }

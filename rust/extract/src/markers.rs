@@ -67,8 +67,46 @@ struct Marker {
 struct Node {
     /// Byte (in lower case) and node.
     edges: Vec<(u8, u32)>,
+    /// The same by byte, where there are many; zero for none: nothing leads to the root.
+    table: Option<Box<[u32; 256]>>,
     /// Markers whose stem ends here.
     ends: Vec<u32>,
+}
+
+/// Edges above which a node has a table of them.
+const FEW_EDGES: usize = 4;
+
+impl Node {
+    fn add(&mut self, byte: u8, child: u32) {
+        self.edges.push((byte, child));
+        if self.edges.len() > FEW_EDGES {
+            let table = self.table.get_or_insert_with(|| Box::new([0; 256]));
+            for (byte, child) in &self.edges {
+                if let Some(entry) = table.get_mut(usize::from(*byte)) {
+                    *entry = *child;
+                }
+            }
+        }
+    }
+
+    fn child(&self, byte: u8) -> Option<usize> {
+        if let Some(table) = &self.table {
+            let child = table.get(usize::from(byte)).copied();
+            return child.filter(|child| *child > 0).map(|child| child as usize);
+        }
+        let edge = self.edges.iter().find(|edge| edge.0 == byte);
+        edge.map(|edge| edge.1 as usize)
+    }
+}
+
+/// What must stand before an anchor byte for any marker to stand there.
+#[derive(Clone, Debug)]
+struct Before {
+    anchor: u8,
+    /// Whether some marker begins with the anchor.
+    anything: bool,
+    /// The last bytes of what stands before it in the others.
+    bytes: Box<[bool; 256]>,
 }
 
 /// A set of markers, compiled.
@@ -80,6 +118,8 @@ pub(crate) struct Markers {
     prefixed: Vec<u32>,
     /// Markers without an anchor.
     unanchored: Vec<(memmem::Finder<'static>, Vec<u8>, MarkerId)>,
+    /// What must stand before each of the anchor bytes.
+    before: Vec<Before>,
     /// All spellings, and their markers.
     spelled: HashMap<String, MarkerId>,
     count: usize,
@@ -92,6 +132,7 @@ impl Markers {
             nodes: vec![Node::default()],
             prefixed: Vec::new(),
             unanchored: Vec::new(),
+            before: Vec::new(),
             spelled: HashMap::new(),
             count: 0,
         }
@@ -153,6 +194,9 @@ impl Markers {
             rest
         };
         let number = u32::try_from(self.markers.len()).unwrap_or(u32::MAX);
+        if let Some(first) = stem.first() {
+            self.note_before(*first, prefix);
+        }
         if !prefix.is_empty() {
             self.prefixed.push(number);
         }
@@ -174,11 +218,44 @@ impl Markers {
     }
 
     fn child(&self, node: usize, byte: u8) -> Option<usize> {
-        let edges = &self.nodes.get(node)?.edges;
-        edges
-            .iter()
-            .find(|edge| edge.0 == byte)
-            .map(|edge| edge.1 as usize)
+        self.nodes.get(node)?.child(byte)
+    }
+
+    /// Notes what stands before the anchor of a marker.
+    fn note_before(&mut self, anchor: u8, prefix: &[u8]) {
+        let known = self.before.iter().position(|known| known.anchor == anchor);
+        let index = known.unwrap_or(self.before.len());
+        if known.is_none() {
+            self.before.push(Before {
+                anchor,
+                anything: false,
+                bytes: Box::new([false; 256]),
+            });
+        }
+        let Some(before) = self.before.get_mut(index) else {
+            return;
+        };
+        match prefix.last() {
+            None => before.anything = true,
+            Some(last) => {
+                if let Some(byte) = before.bytes.get_mut(usize::from(*last)) {
+                    *byte = true;
+                }
+            }
+        }
+    }
+
+    /// Whether any marker may stand at an anchor, by the byte before it.
+    fn may_stand(&self, text: &[u8], anchor: usize) -> bool {
+        let Some(byte) = text.get(anchor) else {
+            return true;
+        };
+        let Some(before) = self.before.iter().find(|before| before.anchor == *byte) else {
+            return false;
+        };
+        let last = anchor.checked_sub(1).and_then(|at| text.get(at));
+        before.anything
+            || last.is_some_and(|last| before.bytes.get(usize::from(*last)) == Some(&true))
     }
 
     fn child_or_new(&mut self, node: usize, byte: u8) -> usize {
@@ -188,8 +265,7 @@ impl Markers {
         let child = self.nodes.len();
         self.nodes.push(Node::default());
         if let Some(node) = self.nodes.get_mut(node) {
-            node.edges
-                .push((byte, u32::try_from(child).unwrap_or(u32::MAX)));
+            node.add(byte, u32::try_from(child).unwrap_or(u32::MAX));
         }
         child
     }
@@ -202,6 +278,9 @@ impl Markers {
         last: bool,
         wanted: impl Fn(MarkerId) -> bool,
     ) -> Look {
+        if !self.may_stand(text, anchor) {
+            return Look::Nothing;
+        }
         let mut node = 0_usize;
         let mut at = anchor;
         let mut found = Look::Nothing;

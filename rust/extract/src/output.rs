@@ -22,6 +22,8 @@ pub(crate) struct Output {
     block: Option<Block>,
     /// What is missing from `Reply::cleaned`, in order.
     pub(crate) cuts: Vec<Span>,
+    /// What workflow JSON stood in the reply before that which stands there now.
+    earlier: Vec<Option<Workflow>>,
     /// The calls of the reply, counted as they are announced.
     pub(crate) announced: usize,
     events: Vec<Event>,
@@ -56,7 +58,14 @@ pub(crate) struct Checkpoint {
     incomplete: usize,
     faults: usize,
     repairs: usize,
-    workflow: Option<Workflow>,
+    workflows: usize,
+}
+
+impl Checkpoint {
+    /// How many calls there were.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls
+    }
 }
 
 impl Output {
@@ -80,9 +89,11 @@ impl Output {
 
     /// Whether nothing but white space has come since the last markup, and there was some.
     pub(crate) fn follows_markup(&self) -> bool {
-        let mut kinds = self.reply.spans.iter().enumerate().rev();
-        let last = kinds.find(|(index, _)| !self.joint_spans.contains(index));
-        last.is_some_and(|(_, (kind, _))| *kind != SpanKind::Text)
+        let waiting = self.joint_spans.iter().rev();
+        let spans = (0..self.reply.spans.len()).rev();
+        let passed = spans.zip(waiting).take_while(|(at, waits)| at == *waits);
+        let last = self.reply.spans.iter().rev().nth(passed.count());
+        last.is_some_and(|(kind, _)| *kind != SpanKind::Text)
     }
 
     fn span(&mut self, kind: SpanKind, start: usize, end: usize) {
@@ -152,6 +163,9 @@ impl Output {
 
     /// Something visible follows: decides what becomes of the white space before it.
     fn settle_joint(&mut self) {
+        if self.reasoning_told < self.reply.reasoning.as_ref().map_or(0, String::len) {
+            self.tell();
+        }
         if self.joint.is_empty() {
             self.joint_spans.clear();
             return;
@@ -238,12 +252,16 @@ impl Output {
     /// More of the current block of reasoning, decoded.
     pub(crate) fn reasoning_text(&mut self, text: &str) {
         let block = self.block.get_or_insert_default();
-        let reasoning = self.reply.reasoning.get_or_insert_default();
         let visible = text.trim();
         if visible.is_empty() {
             block.space.push_str(text);
             return;
         }
+        if self.live && self.text_told < self.reply.text.len() {
+            self.tell();
+        }
+        let block = self.block.get_or_insert_default();
+        let reasoning = self.reply.reasoning.get_or_insert_default();
         let lead = text.len() - text.trim_start().len();
         if block.begun {
             reasoning.push_str(&block.space);
@@ -336,6 +354,11 @@ impl Output {
         self.reply.faults.push(fault);
     }
 
+    /// Sets the workflow that the reply is.
+    pub(crate) fn workflow(&mut self, workflow: Workflow) {
+        self.earlier.push(self.reply.workflow.replace(workflow));
+    }
+
     /// Adds repairs.
     pub(crate) fn repairs(&mut self, repairs: impl IntoIterator<Item = Repair>) {
         self.reply.repairs.extend(repairs);
@@ -381,7 +404,7 @@ impl Output {
             incomplete: self.reply.incomplete_calls.len(),
             faults: self.reply.faults.len(),
             repairs: self.reply.repairs.len(),
-            workflow: self.reply.workflow.clone(),
+            workflows: self.earlier.len(),
         }
     }
 
@@ -409,7 +432,9 @@ impl Output {
         self.reply.incomplete_calls.truncate(checkpoint.incomplete);
         self.reply.faults.truncate(checkpoint.faults);
         self.reply.repairs.truncate(checkpoint.repairs);
-        self.reply.workflow = checkpoint.workflow;
+        while self.earlier.len() > checkpoint.workflows {
+            self.reply.workflow = self.earlier.pop().flatten();
+        }
         if let (Some(last), Some(span)) = (self.reply.spans.last_mut(), checkpoint.last_span) {
             *last = span;
         }

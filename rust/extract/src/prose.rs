@@ -93,6 +93,7 @@ impl Machine {
         if let Some(reasoning) = &mut self.reasoning {
             if let Some(held) = reasoning.held_from.take() {
                 reasoning.recovering = true;
+                self.hopeless.clear();
                 reasoning.calls_count = true;
                 self.scan = held;
                 return Flow::Go;
@@ -619,6 +620,10 @@ impl Machine {
     }
 
     fn begin_block(&mut self, hit: Hit, syntaxes: Vec<SyntaxId>, input: Input<'_>) -> Flow {
+        if self.hopeless.contains(&syntaxes) {
+            self.scan = hit.end;
+            return Flow::Go;
+        }
         self.emit(input, hit.start);
         let is_call = syntaxes.iter().all(|syntax| {
             let entry = self.shared.plan.entry(*syntax);
@@ -670,12 +675,11 @@ impl Machine {
 
     /// A closing tag alone: the template opened the reasoning, so what came was reasoning.
     fn lone_closer(&mut self, hit: Hit, input: Input<'_>) -> Flow {
-        let calls = &self.out.reply.tool_calls;
-        let drafts: Vec<(Span, String)> = calls
-            .iter()
-            .map(|call| (call.span, call.name.clone()))
-            .collect();
         let section = std::mem::take(&mut self.section);
+        let kept = section.checkpoint.calls();
+        let calls = self.out.reply.tool_calls.iter().skip(kept);
+        let drafts: Vec<(Span, String)> =
+            calls.map(|call| (call.span, call.name.clone())).collect();
         self.out.roll_back(section.checkpoint);
         self.done = section.at;
         self.format = section.format;
@@ -685,7 +689,7 @@ impl Machine {
         self.pending = section.pending;
         self.fence = section.fence;
         self.let_go = None;
-        for (span, name) in drafts.into_iter().skip(self.out.reply.tool_calls.len()) {
+        for (span, name) in drafts {
             self.out
                 .fault(fault(FaultKind::Draft, span.start, Some(name)));
         }

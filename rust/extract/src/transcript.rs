@@ -22,6 +22,8 @@ use crate::scan::Stop;
 const LONGEST_HEADER: usize = 1024;
 /// Longest line that names a tool.
 const LONGEST_NAME: usize = 256;
+/// Most tokens in a header.
+const MOST_TOKENS: usize = 8;
 const MESSAGE: &str = "<|message|>";
 
 /// A message to a tool.
@@ -122,19 +124,16 @@ impl Machine {
         let window = rest
             .get(..rest.floor_char_boundary(LONGEST_HEADER))
             .unwrap_or(rest);
-        let ends = ["\n", "<|end|>", "<|call|>", "<|return|>", "<|eom|>"];
-        let ended = ends.iter().filter_map(|end| window.find(end)).min();
-        let message = window
-            .find(MESSAGE)
-            .filter(|at| ended.is_none_or(|end| *at < end));
-        let Some(length) = message else {
-            let over = input.last || window.len() < rest.len() || ended.is_some();
-            if !over {
+        let length = match header_end(window) {
+            HeaderEnd::Message(length) => length,
+            HeaderEnd::Open if window.len() == rest.len() && !input.last => {
                 self.state = State::Header(start);
                 return Flow::Wait;
             }
-            self.scan = start + window.chars().next().map_or(1, char::len_utf8);
-            return Flow::Go;
+            HeaderEnd::Open | HeaderEnd::Never => {
+                self.scan = start + window.chars().next().map_or(1, char::len_utf8);
+                return Flow::Go;
+            }
         };
         let header = window.get(..length).unwrap_or_default();
         let body = start + length + MESSAGE.len();
@@ -792,6 +791,36 @@ impl Machine {
         self.scan = end.max(self.done);
         Flow::Go
     }
+}
+
+/// Where a header ends.
+enum HeaderEnd {
+    /// Its message begins behind the token that stands here.
+    Message(usize),
+    /// Not in what has come.
+    Open,
+    /// What has come is no header.
+    Never,
+}
+
+/// Finds the token that ends a header: on its line, after few other tokens.
+fn header_end(text: &str) -> HeaderEnd {
+    let bytes = text.as_bytes();
+    for at in memchr::memchr2_iter(b'\n', b'<', bytes).take(MOST_TOKENS) {
+        let rest = text.get(at..).unwrap_or_default();
+        if rest.starts_with(MESSAGE) {
+            return HeaderEnd::Message(at);
+        }
+        let ends = ["\n", "<|end|>", "<|call|>", "<|return|>", "<|eom|>"];
+        if ends.iter().any(|end| rest.starts_with(end)) {
+            return HeaderEnd::Never;
+        }
+    }
+    let tokens = memchr::memchr_iter(b'<', bytes).take(MOST_TOKENS + 1);
+    if tokens.count() > MOST_TOKENS {
+        return HeaderEnd::Never;
+    }
+    HeaderEnd::Open
 }
 
 /// What a step of an action led to.

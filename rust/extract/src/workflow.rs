@@ -170,7 +170,7 @@ impl Machine {
         self.markup(end);
         self.out.repairs(reader.repairs().iter().copied());
         if complete {
-            self.out.reply.workflow = Some(Workflow {
+            self.out.workflow(Workflow {
                 content: progress.content,
             });
         }

@@ -6,7 +6,7 @@ use crate::grammars::json::{Fenced, close_fence, opens_json, past_fence};
 use crate::grammars::value::is_name;
 use crate::grammars::{Begin, Context, Input, Item, Read, exactly};
 use crate::json::Status;
-use crate::markers::Look;
+use crate::markers::{Hit, Look};
 use crate::reading::Reading;
 use crate::{FaultKind, Repair, Span};
 
@@ -246,10 +246,14 @@ fn header(calls: &NamedCalls, context: Context<'_>, input: Input<'_>, from: usiz
         let window = rest
             .get(..rest.floor_char_boundary(LONGEST_HEADER))
             .unwrap_or(rest);
-        let payload = window.find(['{', '｛', '`']).map(|offset| at + offset);
         let mut head = input.up_to(at + window.len());
         head.last |= window.len() < rest.len();
         let marker = context.find(head, at, wanted);
+        let before_marker = match marker {
+            Look::Hit(Hit { start, .. }) | Look::Partial(start) => input.slice(at, start),
+            Look::Nothing => window,
+        };
+        let payload = payload_in(before_marker).map(|offset| at + offset);
         let before = |start: usize| payload.is_none_or(|payload| start < payload);
         let stop = match marker {
             Look::Hit(hit) if before(hit.start) => Some(hit),
@@ -301,6 +305,13 @@ fn header(calls: &NamedCalls, context: Context<'_>, input: Input<'_>, from: usiz
             }
         }
     }
+}
+
+/// Where a payload, or a fence around one, begins.
+fn payload_in(text: &str) -> Option<usize> {
+    let ascii = memchr::memchr2(b'{', b'`', text.as_bytes());
+    let before = text.get(..ascii.unwrap_or(text.len())).unwrap_or_default();
+    before.find('｛').or(ascii)
 }
 
 /// Whether a header may still become one.

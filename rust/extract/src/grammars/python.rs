@@ -11,6 +11,8 @@ use crate::{FaultKind, Span};
 
 /// Longest dotted name of a function.
 const LONGEST_NAME: usize = 256;
+/// How much of calls is scanned before it is first tried whether they can be read so far.
+const FIRST_WINDOW: usize = 64;
 
 /// A call, or a list of calls, that is being read.
 #[derive(Clone, Debug)]
@@ -20,6 +22,9 @@ pub(crate) struct PythonItem {
     depth: usize,
     string: Option<Quote>,
     comment: bool,
+    /// How far the calls are scanned before it is tried whether they can be read so far: what
+    /// can't is left soon, not when its end is found.
+    window: usize,
 }
 
 /// What ends a string.
@@ -78,6 +83,7 @@ impl PythonItem {
             depth: 0,
             string: None,
             comment: false,
+            window: FIRST_WINDOW,
         }
     }
 
@@ -92,14 +98,41 @@ impl PythonItem {
         max_depth: usize,
         drafts: &mut Vec<Draft>,
     ) -> Read {
-        let end = self.find_end(input);
-        let (end, closed) = match end {
-            Some(end) => (end, true),
-            None if input.last => (input.text.len(), false),
-            None => return Read::Wait,
-        };
+        loop {
+            let limit = input.text.len().min(self.start + self.window);
+            let head = input.up_to(input.text.ceil_char_boundary(limit));
+            let end = head.text.len();
+            if let Some(end) = self.find_end(head) {
+                return self.read_calls(calls, input.slice(0, end), true, max_depth, drafts);
+            }
+            if end == input.text.len() && !input.last {
+                return Read::Wait;
+            }
+            if end == input.text.len() {
+                return self.read_calls(calls, head.text, false, max_depth, drafts);
+            }
+            let mut unused = Vec::new();
+            let tried = self.read_calls(calls, head.text, false, max_depth, &mut unused);
+            if let Read::Failed(_, span) = &tried
+                && is_certain(head.rest(span.end))
+            {
+                return tried;
+            }
+            self.window *= 2;
+        }
+    }
+
+    /// Reads the calls that are all of `text` from their start on.
+    fn read_calls(
+        &self,
+        calls: &PythonCalls,
+        text: &str,
+        closed: bool,
+        max_depth: usize,
+        drafts: &mut Vec<Draft>,
+    ) -> Read {
         let mut source = Source {
-            input: input.slice(0, end),
+            input: text,
             at: self.start,
             max_depth,
             closed,
@@ -107,7 +140,7 @@ impl PythonItem {
         match source.calls(calls) {
             Ok(found) => {
                 drafts.extend(found);
-                Read::Done(end)
+                Read::Done(text.len())
             }
             Err(Failure { kind, at }) => Read::Failed(
                 kind,
@@ -129,7 +162,11 @@ impl PythonItem {
                     .ok()?;
                 self.string = None;
             } else if self.comment {
-                self.at += memchr::memchr(b'\n', text.get(self.at..)?)?;
+                let Some(length) = memchr::memchr(b'\n', text.get(self.at..)?) else {
+                    self.at = text.len();
+                    return None;
+                };
+                self.at += length;
                 self.comment = false;
             }
             match text.get(self.at)? {
@@ -160,6 +197,12 @@ impl PythonItem {
             self.at += 1;
         }
     }
+}
+
+/// Whether calls that can't be read from `rest` on can't be read whatever follows: a number, and
+/// nothing else, may turn out to be something else.
+fn is_certain(rest: &str) -> bool {
+    rest.contains(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-' | '+'))
 }
 
 /// One past the quote that ends a string; else where to look again.
@@ -287,17 +330,13 @@ impl<'a> Source<'a> {
             };
         }
         self.skip_space();
-        let printed =
-            name == "print" && matches!(opens_python(self.as_input(), self.at), Opens::Yes);
+        let printed = name == "print"
+            && self.peek() != Some('[')
+            && matches!(opens_python(self.as_input(), self.at), Opens::Yes);
         if printed {
-            let mut inner = self.call(calls)?;
+            name = self.name();
+            self.take('(');
             self.skip_space();
-            inner.complete &= self.take(')');
-            inner.span = Span {
-                start,
-                end: self.at,
-            };
-            return Ok(inner);
         }
         name = name.strip_suffix(calls.suffix.as_str()).unwrap_or(name);
         let (mut positional, mut pairs) = (Vec::new(), Vec::new());
@@ -338,6 +377,10 @@ impl<'a> Source<'a> {
                 Some(key) => pairs.push((key.to_owned(), PairValue::Json(json))),
                 None => positional.push(json),
             }
+        }
+        if printed {
+            self.skip_space();
+            complete &= self.take(')');
         }
         Ok(draft(
             name,

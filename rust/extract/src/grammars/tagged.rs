@@ -32,8 +32,8 @@ pub(crate) struct TaggedItem {
 
 #[derive(Clone, Debug)]
 enum Stage {
-    /// The name stands in an element of its own, searched up to here.
-    Name(Hit),
+    /// The name stands in an element of its own: where it begins, searched up to there.
+    Name(usize, usize),
     /// Between arguments.
     Arguments,
     /// In a value between tags.
@@ -110,7 +110,7 @@ impl TaggedItem {
         loop {
             let stage = std::mem::replace(&mut self.stage, Stage::Arguments);
             let next = match stage {
-                Stage::Name(open) => self.read_name(open, context, input),
+                Stage::Name(from, at) => self.read_name(from, at, context, input),
                 Stage::Arguments => self.between(calls, context, input),
                 Stage::Value(key, kind, search) => {
                     self.read_value(key, kind, search, calls, context, input)
@@ -138,21 +138,27 @@ impl TaggedItem {
         }
     }
 
-    fn read_name(&mut self, open: Hit, context: Context<'_>, input: Input<'_>) -> Next {
+    fn read_name(
+        &mut self,
+        from: usize,
+        at: usize,
+        context: Context<'_>,
+        input: Input<'_>,
+    ) -> Next {
         let close = context.entry.inner.name_element.map(|(_, close)| close);
-        match context.find(input, open.end, |id| Some(id) == close) {
+        let searched = match context.find(input, at, |id| Some(id) == close) {
             Look::Hit(hit) => {
-                let name = input.slice(open.end, hit.start).trim();
+                let name = input.slice(from, hit.start).trim();
                 self.name = Some(name.to_owned());
                 self.at = hit.end;
-                Next::Go
+                return Next::Go;
             }
-            _ if input.last => Next::Cut,
-            _ => {
-                self.stage = Stage::Name(open);
-                Next::Wait
-            }
-        }
+            _ if input.last => return Next::Cut,
+            Look::Partial(start) => start,
+            Look::Nothing => input.text.len(),
+        };
+        self.stage = Stage::Name(from, searched);
+        Next::Wait
     }
 
     /// What stands between two arguments.
@@ -176,7 +182,7 @@ impl TaggedItem {
             Look::Hit(hit) if inner.close.contains(&hit.id) => return Next::Closed(hit.end),
             Look::Hit(hit) if entry.bounds_calls(hit.id) => return Next::Closed(self.at),
             Look::Hit(hit) if inner.name_element.is_some_and(|(open, _)| open == hit.id) => {
-                self.stage = Stage::Name(hit);
+                self.stage = Stage::Name(hit.end, hit.end);
                 return Next::Go;
             }
             Look::Hit(hit) => {
@@ -454,15 +460,16 @@ fn opening(tag: &Tag, input: Input<'_>, from: usize) -> Parsed<Opening> {
         .get(..rest.floor_char_boundary(LONGEST_TAG))
         .unwrap_or(rest);
     let (attributes, length) = match &tag.name {
-        NameAt::Inline => (None, window.find(tag.end.as_str())),
+        NameAt::Inline => (None, inline_end(window, &tag.end)),
         NameAt::Attribute { .. } => {
             let (attributes, length) = attributes(window, &tag.end);
             (Some(attributes), length)
         }
     };
-    let Some(length) = length else {
-        let whole = window.len() < rest.len() || input.last || hopeless(window, tag);
-        return if whole { Parsed::No } else { Parsed::Wait };
+    let length = match length {
+        TagEnd::At(length) => length,
+        TagEnd::Open if window.len() == rest.len() && !input.last => return Parsed::Wait,
+        TagEnd::Open | TagEnd::Never => return Parsed::No,
     };
     let end = from + length + tag.end.len();
     if let (NameAt::Attribute { names, element }, Some(attributes)) = (&tag.name, attributes) {
@@ -479,7 +486,7 @@ fn opening(tag: &Tag, input: Input<'_>, from: usize) -> Parsed<Opening> {
     } else {
         let name = window.get(..length).unwrap_or_default().trim();
         let name = name.trim_matches(['"', '\'']);
-        if name.is_empty() || name.contains(['<', '\n']) {
+        if name.is_empty() {
             return Parsed::No;
         }
         Parsed::Yes(Opening {
@@ -490,13 +497,33 @@ fn opening(tag: &Tag, input: Input<'_>, from: usize) -> Parsed<Opening> {
     }
 }
 
-/// Whether what has come of an opening tag can't become one.
-fn hopeless(window: &str, tag: &Tag) -> bool {
-    tag.name == NameAt::Inline && window.contains(['\n', '<'])
+/// Where an opening tag ends.
+enum TagEnd {
+    At(usize),
+    /// Not in what has come.
+    Open,
+    /// What has come is no tag.
+    Never,
 }
 
-/// Reads attributes up to `end`; without it, the length is None.
-fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, Option<usize>) {
+/// The end of a tag that holds a name and nothing else: neither a line end nor another tag.
+fn inline_end(text: &str, end: &str) -> TagEnd {
+    let stop = memchr::memchr2(b'\n', b'<', text.as_bytes());
+    let within = stop.map_or(text.len(), |stop| text.len().min(stop + end.len()));
+    let found = memchr::memmem::find(
+        text.as_bytes().get(..within).unwrap_or_default(),
+        end.as_bytes(),
+    );
+    match (found, stop) {
+        (Some(length), stop) if stop.is_none_or(|stop| length <= stop) => TagEnd::At(length),
+        (_, Some(stop)) if end.starts_with(text.get(stop..).unwrap_or_default()) => TagEnd::Open,
+        (_, Some(_)) => TagEnd::Never,
+        (_, None) => TagEnd::Open,
+    }
+}
+
+/// Reads attributes up to `end`. Another tag before it means that this is none.
+fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, TagEnd) {
     let mut attributes = Vec::new();
     let mut at = 0;
     loop {
@@ -504,7 +531,11 @@ fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, Option<usize>) {
         let trimmed = rest.trim_start();
         at += rest.len() - trimmed.len();
         if trimmed.starts_with(end) {
-            return (attributes, Some(at));
+            return (attributes, TagEnd::At(at));
+        }
+        if trimmed.starts_with('<') {
+            let open = end.starts_with(trimmed);
+            return (attributes, if open { TagEnd::Open } else { TagEnd::Never });
         }
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
         let name_end = trimmed.find(|c| !is_name(c)).unwrap_or(trimmed.len());
@@ -513,7 +544,7 @@ fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, Option<usize>) {
         let Some(value) = after.strip_prefix('=') else {
             // A word that is no attribute, or the text ends: pass over one character.
             let Some(next) = trimmed.chars().next() else {
-                return (attributes, None);
+                return (attributes, TagEnd::Open);
             };
             at += if name_end > 0 {
                 name_end
@@ -528,7 +559,7 @@ fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, Option<usize>) {
         let (value, length) = if let Some(quote) = quote {
             let inner = value.get(1..).unwrap_or_default();
             let Some(close) = inner.find(quote) else {
-                return (attributes, None);
+                return (attributes, TagEnd::Open);
             };
             (inner.get(..close).unwrap_or_default(), close + 2)
         } else {
