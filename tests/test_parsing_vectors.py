@@ -52,8 +52,6 @@ def test_the_functions_of_the_reference_answer_by_name(row: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("row", TOOL_CALLS + WORKFLOWS, ids=vectors.by_id)
 def test_every_split_gives_the_same_reply(row: dict[str, Any]) -> None:
-    if row["id"] == "fence-unclosed":
-        pytest.xfail("the end of a call's span depends on where white space after it is cut")
     parser = vectors.parser_for(row)
     text = row["input"]
     whole = vectors.streamed(parser, [text])

@@ -32,7 +32,6 @@ def test_text_is_passed_on_at_once() -> None:
     assert kinds(stream.finish()) == ["reply_finished"]
 
 
-@pytest.mark.xfail(reason="within one chunk text is told before reasoning")
 def test_the_events_of_a_reply_come_in_order() -> None:
     events = PARSER.stream().feed(REPLY)
     stream = PARSER.stream()

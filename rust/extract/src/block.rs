@@ -338,6 +338,7 @@ impl Machine {
     fn marker_of(&mut self, block: &Block, mut from: usize, input: Input<'_>) -> Look {
         let shared = std::sync::Arc::clone(&self.shared);
         let markers = &shared.plan.markers;
+        let begin = from;
         loop {
             // One search for the whole reply: a section of its own would search all of it again.
             let stop = self.stops.next(markers, input.bytes(), from, false);
@@ -353,8 +354,10 @@ impl Machine {
                     .any(|entry| entry.bounds_section(id) || entry.inner.open.contains(&id))
             };
             match markers.look(input.bytes(), at, input.last, wanted) {
-                Look::Nothing => from = at + 1,
-                found => return found,
+                // A marker that begins in what is known to be junk would be met again for ever.
+                Look::Hit(hit) if hit.start >= begin => return Look::Hit(hit),
+                Look::Partial(start) => return Look::Partial(start.max(begin)),
+                Look::Hit(_) | Look::Nothing => from = at + 1,
             }
         }
     }

@@ -1,18 +1,18 @@
 //! JSON outside call markup, which is a payload only when it says so: workflow JSON, and objects
 //! and arrays of calls that are the whole reply or stand in a fence.
 
-use crate::Span;
 use crate::calls::Draft;
 use crate::formats::{Body, UNMARKED};
 use crate::grammars::Input;
 use crate::grammars::json::draft;
-use crate::json::{Error, Kind, Status};
+use crate::json::{Error, Kind, RepairKind, Status};
 use crate::machine::{FenceFate, Flow, Machine, Pending, Saved, State};
 use crate::native;
 use crate::plan::SyntaxId;
 use crate::prose::Wait;
 use crate::reading::Reading;
 use crate::workflow::Progress;
+use crate::{Repair, Span};
 
 /// How much of JSON in prose is read before its first keys are looked at.
 const FIRST_WINDOW: usize = 32;
@@ -86,6 +86,8 @@ impl Place {
 pub(crate) struct Candidate {
     pub(crate) place: Place,
     pub(crate) start: usize,
+    /// Comments that stand before it in its fence.
+    comments: Vec<usize>,
     pub(crate) reading: Reading,
     /// How much of JSON in prose is read at once.
     window: usize,
@@ -132,6 +134,7 @@ impl Candidate {
         Ok(Some(Self {
             place,
             start: at,
+            comments: Vec::new(),
             reading: Reading::new(Machine::rules(&machine.shared), closers, at),
             window: FIRST_WINDOW,
             seen: 0,
@@ -140,6 +143,11 @@ impl Candidate {
             next: None,
             saved: Saved::default(),
         }))
+    }
+
+    /// The same JSON, behind comments.
+    pub(crate) fn behind(self, comments: Vec<usize>) -> Self {
+        Self { comments, ..self }
     }
 
     /// Reads on: all that has come, or in prose a growing part of it, because what turns out to
@@ -347,16 +355,31 @@ impl Machine {
         }
     }
 
+    /// The comments before a payload are no part of the text.
+    fn drop_comments(&mut self, candidate: &Candidate) {
+        if candidate.comments.is_empty() {
+            return;
+        }
+        self.markup(candidate.start);
+        let dropped = candidate.comments.iter().map(|offset| Repair {
+            kind: RepairKind::CommentDropped,
+            offset: *offset,
+        });
+        self.out.repairs(dropped);
+    }
+
     /// It is workflow JSON.
     fn begin_workflow(&mut self, candidate: &mut Candidate, input: Input<'_>) {
         let Some(syntax) = self.plan().workflow else {
             return;
         };
         self.take_back_json(candidate);
-        if self.pending.is_some() || !input.slice(self.done, candidate.start).trim().is_empty() {
+        let before = input.slice(self.done, candidate.start).trim();
+        if candidate.comments.is_empty() && (self.pending.is_some() || !before.is_empty()) {
             self.emit(input, candidate.start);
         }
         self.settle_as_payload(input);
+        self.drop_comments(candidate);
         self.emit(input, candidate.start);
         candidate.saved = self.save();
         self.fix_format(syntax);
@@ -372,7 +395,7 @@ impl Machine {
         complete: bool,
         input: Input<'_>,
     ) -> Flow {
-        if let Some(flow) = self.take_native(&mut candidate, end, input) {
+        if let Some(flow) = self.take_native(&mut candidate, end, complete, input) {
             return flow;
         }
         if matches!(candidate.phase, Phase::Open | Phase::LetGo)
@@ -405,6 +428,7 @@ impl Machine {
         &mut self,
         candidate: &mut Candidate,
         end: usize,
+        complete: bool,
         input: Input<'_>,
     ) -> Option<Flow> {
         if candidate.place != Place::Whole || self.plan().native.is_empty() {
@@ -437,11 +461,12 @@ impl Machine {
             end,
         };
         let rules = Self::rules(&self.shared);
-        let drafts = message
-            .calls
-            .into_iter()
-            .map(|call| rules.native_draft(call, span))
-            .collect();
+        let calls = message.calls.into_iter();
+        let mut drafts: Vec<Draft> = calls.map(|call| rules.native_draft(call, span)).collect();
+        if let Some(last) = drafts.last_mut() {
+            // Where the message was cut off, its last call may have been, too.
+            last.complete &= complete;
+        }
         self.out
             .repairs(candidate.reading.repairs().iter().copied());
         let joint = self.out.take_joint();
@@ -574,6 +599,7 @@ impl Machine {
         self.scan = end;
         if candidate.place != Place::Whole {
             self.settle_as_payload(input);
+            self.drop_comments(&candidate);
             self.emit(input, candidate.start);
             self.out
                 .repairs(candidate.reading.repairs().iter().copied());

@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn a_fork_seeds_anew() {
-        call_id();
+        let _ = call_id();
         let mut parent = GENERATOR.get().unwrap();
         forked();
-        call_id();
+        let _ = call_id();
         for _ in 0..LENGTH / LETTERS_OF_A_WORD {
             parent.next();
         }

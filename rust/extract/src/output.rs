@@ -56,7 +56,6 @@ pub(crate) struct Checkpoint {
     cuts: usize,
     calls: usize,
     incomplete: usize,
-    faults: usize,
     repairs: usize,
     workflows: usize,
 }
@@ -402,13 +401,13 @@ impl Output {
             cuts: self.cuts.len(),
             calls: self.reply.tool_calls.len(),
             incomplete: self.reply.incomplete_calls.len(),
-            faults: self.reply.faults.len(),
             repairs: self.reply.repairs.len(),
             workflows: self.earlier.len(),
         }
     }
 
-    /// Takes back everything since `checkpoint`.
+    /// Takes back everything since `checkpoint`, but for faults: they have been told, and say of
+    /// what is reasoning now that it can't be a call either.
     pub(crate) fn roll_back(&mut self, checkpoint: Checkpoint) {
         if self.live && checkpoint.text < self.text_told {
             let told = self
@@ -430,7 +429,6 @@ impl Output {
         self.reply.spans.truncate(checkpoint.spans);
         self.reply.tool_calls.truncate(checkpoint.calls);
         self.reply.incomplete_calls.truncate(checkpoint.incomplete);
-        self.reply.faults.truncate(checkpoint.faults);
         self.reply.repairs.truncate(checkpoint.repairs);
         while self.earlier.len() > checkpoint.workflows {
             self.reply.workflow = self.earlier.pop().flatten();

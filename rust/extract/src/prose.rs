@@ -24,6 +24,9 @@ use crate::{FaultKind, Span};
 /// Characters that may stand before a reply and mean nothing.
 const INVISIBLE: &[char] = &['\u{feff}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}'];
 
+/// Longest comments that may stand before the JSON in a fence.
+const LONGEST_COMMENTS: usize = 4096;
+
 impl Machine {
     pub(crate) fn prose(&mut self, input: Input<'_>) -> Flow {
         if let Some(flow) = self.beginning(input) {
@@ -152,6 +155,14 @@ impl Machine {
             self.scan = self.scan.max(self.done);
             return Some(Flow::Wait);
         }
+        let mut comments = Vec::new();
+        if in_fence {
+            match past_comments(at, input) {
+                Comments::At(value, offsets) => (at, comments) = (value, offsets),
+                Comments::None => {}
+                Comments::Wait => return Some(Flow::Wait),
+            }
+        }
         if !opens_json(input.rest(at)) {
             if self.pending.is_none()
                 && !in_fence
@@ -170,7 +181,7 @@ impl Machine {
             Some(fence) if in_fence => Place::Fence { first: fence.first },
             _ => Place::Whole,
         };
-        match self.begin_json(place, at, input) {
+        match self.begin_json(place, at, comments, input) {
             Some(flow) => Some(flow),
             None if place == Place::Whole && self.reads_bare_python() => {
                 match opens_python(input, at) {
@@ -298,13 +309,20 @@ impl Machine {
         if !brace || self.reasoning.is_some() || at < self.no_json_before {
             return None;
         }
-        self.begin_json(Place::Prose, at, input)
+        self.begin_json(Place::Prose, at, Vec::new(), input)
     }
 
     /// Begins to read JSON at `at`, when it looks like an object or array that may be a payload.
-    fn begin_json(&mut self, place: Place, at: usize, input: Input<'_>) -> Option<Flow> {
+    fn begin_json(
+        &mut self,
+        place: Place,
+        at: usize,
+        comments: Vec<usize>,
+        input: Input<'_>,
+    ) -> Option<Flow> {
         if let Ok(candidate) = Candidate::begin(self, place, at, input) {
-            self.state = State::Candidate(Box::new(candidate?));
+            let candidate = candidate?.behind(comments);
+            self.state = State::Candidate(Box::new(candidate));
             Some(Flow::Go)
         } else {
             self.emit_before(at, input);
@@ -745,6 +763,44 @@ impl Machine {
         self.markup(end);
         self.scan = end;
         Flow::Go
+    }
+}
+
+/// What stands before the JSON in a fence.
+enum Comments {
+    /// Comments that begin at these places; the JSON begins here.
+    At(usize, Vec<usize>),
+    None,
+    Wait,
+}
+
+/// Passes over comments before JSON.
+fn past_comments(start: usize, input: Input<'_>) -> Comments {
+    let mut offsets = Vec::new();
+    let mut at = start;
+    loop {
+        let rest = input.rest(at);
+        if opens_json(rest) {
+            return Comments::At(at, offsets);
+        }
+        let (mark, end) = match rest.as_bytes() {
+            [b'#', ..] => (1, "\n"),
+            [b'/', b'/', ..] => (2, "\n"),
+            [b'/', b'*', ..] => (2, "*/"),
+            [] | [b'/'] if !input.last => return Comments::Wait,
+            _ => return Comments::None,
+        };
+        let room = (start + LONGEST_COMMENTS).saturating_sub(at);
+        let window = rest.as_bytes().get(..room).unwrap_or(rest.as_bytes());
+        let body = window.get(mark..).unwrap_or_default();
+        match memchr::memmem::find(body, end.as_bytes()) {
+            Some(length) => {
+                offsets.push(at);
+                at = input.after_space(at + mark + length + end.len());
+            }
+            None if window.len() < rest.len() || input.last => return Comments::None,
+            None => return Comments::Wait,
+        }
     }
 }
 

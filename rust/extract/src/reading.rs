@@ -161,13 +161,16 @@ impl Reading {
     /// Whether an object has one of these keys without a value.
     pub(crate) fn lacks_value(&self, index: Option<usize>, keys: &[String]) -> bool {
         let lost = self.reader.valueless_keys();
-        let span = index.and_then(|index| self.member(index)).map_or(
-            0..usize::MAX,
-            |member| {
-                let end = if member.closed { member.text.end } else { usize::MAX };
+        let span = index
+            .and_then(|index| self.member(index))
+            .map_or(0..usize::MAX, |member| {
+                let end = if member.closed {
+                    member.text.end
+                } else {
+                    usize::MAX
+                };
                 member.text.start..end
-            },
-        );
+            });
         let from = lost.partition_point(|lost| lost.offset < span.start);
         lost.iter()
             .skip(from)

@@ -8,7 +8,7 @@ use crate::grammars::json::draft;
 use crate::json::{Error, Kind, Member, Status};
 use crate::machine::{Machine, State};
 use crate::reading::Reading;
-use crate::{FaultKind, Span, SpanKind, Workflow};
+use crate::{Fault, FaultKind, Span, SpanKind, Workflow};
 
 /// How far workflow JSON has been told.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub(crate) struct Progress {
     /// A content that holds an array waits until `next` is known: its member, its span's number.
     array: Option<(usize, usize)>,
     calls: usize,
+    /// Members without meaning, told once it is certain that this is no native message.
+    unknown: Vec<Fault>,
 }
 
 impl Progress {
@@ -67,7 +69,7 @@ impl Machine {
                         self.done = self.done.max(member.text.end);
                         let unknown =
                             fault(FaultKind::UnknownMember, member.text.start, Some(name));
-                        self.out.fault(unknown);
+                        progress.unknown.push(unknown);
                     }
                 }
             } else if member.depth == 2 && member.parent == progress.next && progress.next.is_some()
@@ -77,7 +79,16 @@ impl Machine {
                 }
                 progress.calls += self.tell_item(progress.seen, reader, member.text.end, true);
             }
+            if progress.next.is_some() {
+                self.tell_unknown(progress);
+            }
             progress.seen += 1;
+        }
+    }
+
+    fn tell_unknown(&mut self, progress: &mut Progress) {
+        for fault in progress.unknown.drain(..) {
+            self.out.fault(fault);
         }
     }
 
@@ -157,6 +168,7 @@ impl Machine {
         complete: bool,
         _input: Input<'_>,
     ) {
+        self.tell_unknown(&mut progress);
         if let Some(member) = reader.members().get(progress.seen) {
             let item =
                 member.depth == 2 && progress.next.is_some() && member.parent == progress.next;
@@ -247,11 +259,12 @@ impl Machine {
     /// Workflow JSON that can't be read on.
     pub(crate) fn tell_workflow_fault(
         &mut self,
-        _progress: Progress,
+        mut progress: Progress,
         reader: &Reading,
         error: Error,
         _input: Input<'_>,
     ) {
+        self.tell_unknown(&mut progress);
         self.out.repairs(reader.repairs().iter().copied());
         self.out.fault(fault(fault_of(error), error.offset, None));
         self.state = State::Unreadable;

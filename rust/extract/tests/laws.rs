@@ -1,8 +1,10 @@
 //! Laws that hold for any reply: it is read to its end, every byte is accounted for, and the way
 //! it is cut into chunks changes nothing.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it can't go on")]
+
 use proptest::prelude::*;
-use turnwarden_extract::{Event, Options, Parser, Reply, formats};
+use turnwarden_extract::{Event, FaultKind, Options, Parser, Reply, formats};
 
 /// Pieces of replies: markers of every format, JSON, fences, quotes, prose.
 fn pieces() -> Vec<String> {
@@ -130,7 +132,9 @@ fn pieces() -> Vec<String> {
 }
 
 fn reply_text() -> impl Strategy<Value = String> {
-    proptest::collection::vec(proptest::sample::select(pieces()), 0..14)
+    let comments = ["// note\n", "/* a", "*/"].map(str::to_owned);
+    let pieces = [pieces(), comments.to_vec()].concat();
+    proptest::collection::vec(proptest::sample::select(pieces), 0..14)
         .prop_map(|pieces| pieces.concat())
 }
 
@@ -157,6 +161,44 @@ fn shape(reply: &Reply) -> String {
     )
 }
 
+/// The events of a reply tell what it holds in the end, and nothing else.
+fn check_events(events: &[Event], reply: &Reply, text: &str) {
+    let (mut told, mut reasoning) = (String::new(), String::new());
+    let mut faults = Vec::new();
+    for event in events {
+        match event {
+            Event::TextDelta(delta) => told.push_str(delta),
+            Event::TextRetracted { length } => {
+                for _ in 0..*length {
+                    told.pop();
+                }
+            }
+            Event::ReasoningDelta(delta) => reasoning.push_str(delta),
+            Event::ParseFault(fault) => faults.push(fault.clone()),
+            Event::ToolCallEnded { call, .. } => {
+                // A call that a closing tag alone makes part of reasoning is told to be no call.
+                let drafted = reply
+                    .faults
+                    .iter()
+                    .any(|fault| fault.kind == FaultKind::Draft && fault.offset == call.span.start);
+                assert!(
+                    reply.tool_calls.iter().any(|made| made.id == call.id) || drafted,
+                    "{call:?} of {text:?}"
+                );
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(told, reply.text, "text told for {text:?}");
+    assert_eq!(
+        reasoning,
+        reply.reasoning.clone().unwrap_or_default(),
+        "{text:?}"
+    );
+    faults.sort_by_key(|fault| fault.offset);
+    assert_eq!(faults, reply.faults, "faults told for {text:?}");
+}
+
 fn streamed(parser: &Parser, text: &str, lengths: &[usize]) -> Reply {
     let mut stream = parser.stream();
     let mut events = Vec::new();
@@ -172,19 +214,7 @@ fn streamed(parser: &Parser, text: &str, lengths: &[usize]) -> Reply {
     }
     stream.finish(&mut events);
     let reply = stream.into_reply();
-    let mut told = String::new();
-    for event in events {
-        match event {
-            Event::TextDelta(delta) => told.push_str(&delta),
-            Event::TextRetracted { length } => {
-                for _ in 0..length {
-                    told.pop();
-                }
-            }
-            _ => {}
-        }
-    }
-    assert_eq!(told, reply.text, "text told for {text:?}");
+    check_events(&events, &reply, text);
     reply
 }
 
@@ -211,5 +241,29 @@ proptest! {
         let whole = shape(&reply);
         prop_assert_eq!(shape(&streamed(&parser, &text, &[1])), whole.clone(), "{:?}", &text);
         prop_assert_eq!(shape(&streamed(&parser, &text, &lengths)), whole, "{:?}", &text);
+    }
+}
+
+/// Texts that once came out otherwise in chunks than as a whole.
+#[test]
+fn texts_that_once_differed_are_the_same_at_every_split() {
+    let texts = [
+        "\"{\"mcp\": \"f\", \"args\": {<think>",
+        "{\"mcp\": \"f\", \"args\": {<think>",
+        "<tool_call><think><tool_call></think>",
+        "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call></think>",
+        "<think>a</think>b<think>c</think>d",
+    ];
+    let parser = Parser::new(Options::default()).unwrap();
+    for text in texts {
+        let whole = shape(&parser.parse(text));
+        assert_eq!(shape(&streamed(&parser, text, &[1])), whole, "{text:?}");
+        for at in 1..text.len() {
+            assert_eq!(
+                shape(&streamed(&parser, text, &[at])),
+                whole,
+                "{text:?} at {at}"
+            );
+        }
     }
 }
