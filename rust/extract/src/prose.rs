@@ -402,6 +402,10 @@ impl Machine {
         if self.reasoning.is_some() {
             return self.begin_inline_code(at, input);
         }
+        if self.fence.is_some() && !input.slice(self.done, at).trim().is_empty() {
+            // What was passed over settles the fate of the fence before its end is judged.
+            self.emit(input, at);
+        }
         if let Some(open) = &self.fence {
             let same = text.get(at) == Some(&open.fence.mark) && at_line_start(text, at);
             if same && open.fate != FenceFate::Open {
