@@ -29,7 +29,7 @@ test-python: $(NATIVE) $(STAMPS)/test ## the Python tests: API, vectors, docs, c
 
 lint: $(NATIVE) $(STAMPS)/test $(STAMPS)/lint ## format check, lints, static types, stubs
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace -- -D warnings
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
