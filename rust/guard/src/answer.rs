@@ -154,8 +154,12 @@ const GATHERED: usize = 16 * 1024;
 /// Stands in for a volatile part: no byte of UTF-8.
 const MASK: &[u8] = &[0xFF];
 
-/// Stands around a string: no byte of UTF-8, and no other value begins so.
-const STRING: u8 = 0xFE;
+/// Tags that no canonical value begins with: for a value that is volatile as a whole, and for a
+/// string with volatile parts, whose text ends with [`END_OF_STRING`].
+const VOLATILE_VALUE: u8 = 0x0F;
+const MASKED_STRING: u8 = 0x0E;
+/// No byte of UTF-8.
+const END_OF_STRING: u8 = 0xFE;
 
 fn head(hash: blake3::Hash) -> u64 {
     let bytes = hash.as_bytes().first_chunk();
@@ -163,17 +167,25 @@ fn head(hash: blake3::Hash) -> u64 {
 }
 
 /// The canonical bytes of a value without what changes at every call, ready to be hashed.
+///
+/// What does not change is copied in stretches as long as can be, over any number of values.
 struct MaskedValue<'a> {
     keys: &'a VolatileKeys,
+    plain: &'a [u8],
+    /// How far `plain` is in `bytes`, or masked there.
+    copied: usize,
     bytes: Vec<u8>,
     has_spaces: bool,
 }
 
 impl<'a> MaskedValue<'a> {
-    fn of(value: Value<'_>, keys: &'a VolatileKeys) -> Self {
+    fn of(value: Value<'a>, keys: &'a VolatileKeys) -> Self {
+        let plain = value.as_bytes();
         let mut masked = Self {
             keys,
-            bytes: Vec::with_capacity(value.as_bytes().len()),
+            plain,
+            copied: 0,
+            bytes: Vec::with_capacity(plain.len()),
             has_spaces: false,
         };
         // For each open container whether a key is due; whether the value of a volatile one is.
@@ -181,31 +193,23 @@ impl<'a> MaskedValue<'a> {
         let mut is_volatile = false;
         let mut tokens = value.tokens();
         loop {
-            let before = tokens.rest();
+            let start = plain.len() - tokens.rest().len();
             let Some(token) = tokens.next() else { break };
-            let length = before.len() - tokens.rest().len();
-            let written = before.get(..length).unwrap_or_default();
-            let is_key = keys_due.last() == Some(&Some(true));
+            let end = plain.len() - tokens.rest().len();
+            if let (Token::String(key), Some(Some(due @ true))) = (token, keys_due.last_mut()) {
+                is_volatile = keys.contains(key);
+                *due = false;
+                continue;
+            }
             match token {
-                Token::String(key) if is_key => {
-                    is_volatile = keys.contains(key);
-                    masked.bytes.extend_from_slice(written);
-                    if let Some(due) = keys_due.last_mut() {
-                        *due = Some(false);
-                    }
-                    continue;
-                }
-                Token::String(text) => masked.string(text, is_volatile),
+                Token::String(_) if is_volatile => masked.mask(start, end),
+                Token::String(text) => masked.string(text, start, end),
                 Token::BeginArray => keys_due.push(None),
                 Token::BeginObject => keys_due.push(Some(true)),
                 Token::EndArray | Token::EndObject => drop(keys_due.pop()),
                 Token::Null | Token::Boolean(_) => {}
-                _ if is_volatile => masked.bytes.extend_from_slice(MASK),
+                _ if is_volatile => masked.mask(start, end),
                 _ => {}
-            }
-            let is_masked = matches!(token, Token::String(_)) || (is_volatile && is_number(token));
-            if !is_masked {
-                masked.bytes.extend_from_slice(written);
             }
             is_volatile = false;
             let opens = matches!(token, Token::BeginArray | Token::BeginObject);
@@ -213,34 +217,44 @@ impl<'a> MaskedValue<'a> {
                 *due = true;
             }
         }
+        masked.copy_to(plain.len());
         masked
     }
 
-    fn string(&mut self, text: &[u8], is_volatile: bool) {
-        self.bytes.push(STRING);
-        if is_volatile {
-            self.bytes.extend_from_slice(MASK);
-        } else {
-            let mut plain_from = 0;
-            for (start, end) in VolatileParts::new(text, self.keys) {
-                self.bytes
-                    .extend_from_slice(text.get(plain_from..start).unwrap_or_default());
-                self.bytes.extend_from_slice(MASK);
-                plain_from = end;
-            }
-            self.bytes
-                .extend_from_slice(text.get(plain_from..).unwrap_or_default());
-            self.has_spaces |= text.trim_ascii().iter().any(u8::is_ascii_whitespace);
-        }
-        self.bytes.push(STRING);
+    fn copy_to(&mut self, end: usize) {
+        let stretch = self.plain.get(self.copied..end).unwrap_or_default();
+        self.bytes.extend_from_slice(stretch);
+        self.copied = end;
     }
-}
 
-const fn is_number(token: Token<'_>) -> bool {
-    matches!(
-        token,
-        Token::Integer(_) | Token::BigInteger { .. } | Token::Digits(_) | Token::Float(_)
-    )
+    /// Leaves out what stands between these two places.
+    fn mask(&mut self, start: usize, end: usize) {
+        self.copy_to(start);
+        self.bytes.push(VOLATILE_VALUE);
+        self.copied = end;
+    }
+
+    fn string(&mut self, text: &[u8], start: usize, end: usize) {
+        self.has_spaces = self.has_spaces || text.trim_ascii().iter().any(u8::is_ascii_whitespace);
+        let mut parts = VolatileParts::new(text, self.keys).peekable();
+        if parts.peek().is_none() {
+            return;
+        }
+        // Its length in front would tell how long the parts were.
+        self.copy_to(start);
+        self.bytes.push(MASKED_STRING);
+        let mut plain_from = 0;
+        for (start, end) in parts {
+            self.bytes
+                .extend_from_slice(text.get(plain_from..start).unwrap_or_default());
+            self.bytes.extend_from_slice(MASK);
+            plain_from = end;
+        }
+        self.bytes
+            .extend_from_slice(text.get(plain_from..).unwrap_or_default());
+        self.bytes.push(END_OF_STRING);
+        self.copied = end;
+    }
 }
 
 // What results and errors say.
@@ -409,6 +423,7 @@ mod tests {
             r#"{"id": 8, "pid": 4, "log": [{"at": "took 3 ms", "time": "x"}], "n": 1}"#,
             r#"{"id": 7, "pid": 4, "log": [{"at": "took 3 ms", "time": null}], "n": 1}"#,
             r#"{"id": 7, "pid": 4, "log": [{"at": "took ms", "time": "x"}], "n": 1}"#,
+            r#"{"id": 7, "pid": null, "log": [{"at": "took 3 ms", "time": "x"}], "n": 1}"#,
             r#"{"id": 7, "pid": [4], "log": [{"at": "took 3 ms", "time": "x"}], "n": 1}"#,
         ] {
             assert_ne!(one, value(other), "{other}");

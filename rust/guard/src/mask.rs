@@ -6,36 +6,37 @@
 
 use crate::config::ConfigError;
 
-/// Keys whose values change at every call. Underscores, hyphens and case do not matter.
+/// Keys whose values change at every call, in alphabetical order. Underscores, hyphens and case do
+/// not matter.
 pub const VOLATILE_KEYS: &[&str] = &[
-    "pid",
-    "processid",
+    "correlationid",
+    "createdat",
+    "date",
     "duration",
     "durationms",
     "elapsed",
     "elapsedms",
+    "etag",
+    "eventid",
+    "finishedat",
+    "idempotencykey",
+    "messageid",
+    "nonce",
+    "pid",
+    "processid",
+    "requestid",
+    "sentat",
+    "sessionid",
+    "spanid",
+    "startedat",
+    "time",
+    "timestamp",
     "took",
     "tookms",
-    "ts",
-    "timestamp",
-    "time",
-    "date",
-    "createdat",
-    "updatedat",
-    "sentat",
-    "startedat",
-    "finishedat",
-    "uuid",
-    "messageid",
-    "requestid",
     "traceid",
-    "spanid",
-    "correlationid",
-    "eventid",
-    "sessionid",
-    "idempotencykey",
-    "nonce",
-    "etag",
+    "ts",
+    "updatedat",
+    "uuid",
 ];
 
 /// The keys among them that mean something else in running text, as in `time: noon`.
@@ -91,14 +92,14 @@ impl VolatileKeys {
                 format!("keys of 1 to {LONGEST_KEY} ASCII letters, digits, _ and -"),
             ));
         }
-        let is_built_in = VOLATILE_KEYS.contains(&&*known);
-        let changes = if is_built_in {
+        let built_in = VOLATILE_KEYS.contains(&&*known);
+        let changes = if built_in {
             &mut self.removed
         } else {
             &mut self.added
         };
         changes.retain(|other| *other != known);
-        if volatile != is_built_in {
+        if volatile != built_in {
             changes.push(known);
         }
         Ok(())
@@ -112,18 +113,14 @@ impl VolatileKeys {
 
     /// Whether the value of this key changes at every call.
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
-        if is_among(key, VOLATILE_KEYS) {
-            return !self.is_removed(key);
+        if is_built_in(key) {
+            return self.removed.is_empty() || !has_same(&self.removed, key);
         }
-        self.is_added(key)
+        !self.added.is_empty() && self.is_added(key)
     }
 
     fn is_added(&self, key: &[u8]) -> bool {
         key.len() <= LONGEST_KEY && has_same(&self.added, key)
-    }
-
-    fn is_removed(&self, key: &[u8]) -> bool {
-        has_same(&self.removed, key)
     }
 
     /// Whether the value of this key is volatile in running text, as in `pid=42`.
@@ -131,10 +128,15 @@ impl VolatileKeys {
         self.contains(key) && !is_among(key, ONLY_WHEN_QUOTED)
     }
 
-    /// Whether a key can end with this byte: most of those of others cannot.
-    fn may_end(&self, byte: u8) -> bool {
-        may_end_key(byte) || (!self.added.is_empty() && (byte == b'-' || is_word_byte(byte)))
+    /// Whether a key can end with this byte after that one: most of those of others cannot.
+    fn may_end(&self, last: u8, before: Option<u8>) -> bool {
+        may_end_key(last, before)
+            || (!self.added.is_empty() && (last == b'-' || is_word_byte(last)))
     }
+}
+
+fn is_among(key: &[u8], known: &[&str]) -> bool {
+    known.iter().any(|known| is_same_key(key, known.as_bytes()))
 }
 
 fn has_same(keys: &[Box<str>], key: &[u8]) -> bool {
@@ -242,8 +244,19 @@ fn is_digit(bytes: &[u8], at: usize) -> bool {
 }
 
 pub(crate) const fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+    WORD_BYTES[byte as usize]
 }
+
+/// Letters, digits and the underscore; a look-up costs a third of the comparisons.
+const WORD_BYTES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
+        byte += 1;
+    }
+    table
+};
 
 /// Whether the byte at this place ends a word that comes before it; the end of the text does.
 pub(crate) fn ends_word(bytes: &[u8], at: usize) -> bool {
@@ -524,7 +537,7 @@ fn part_after_delimiter(bytes: &[u8], at: usize, keys: &VolatileKeys) -> Option<
     }
     let is_quoted = matches!(byte_before(bytes, end)?, b'"' | b'\'');
     let end = end - usize::from(is_quoted);
-    if !keys.may_end(byte_before(bytes, end)?) {
+    if !keys.may_end(byte_before(bytes, end)?, byte_before(bytes, end - 1)) {
         return None;
     }
     let key = key_ending_at(bytes, end);
@@ -548,13 +561,34 @@ fn part_after_delimiter(bytes: &[u8], at: usize, keys: &VolatileKeys) -> Option<
     Some((value, value_end))
 }
 
-/// Whether a volatile key can end with this byte.
-const fn may_end_key(byte: u8) -> bool {
-    matches!(
-        byte | 0x20, // lower case
-        b'd' | b'n' | b's' | b'k' | b'p' | b'e' | b't' | b'y' | b'g'
-    )
+/// Whether one of [`VOLATILE_KEYS`] can end with this byte after that one.
+fn may_end_key(last: u8, before: Option<u8>) -> bool {
+    let Some(&befores) = ENDINGS.get(letter(last)) else {
+        return false;
+    };
+    match before {
+        Some(b'_' | b'-') => befores != 0,
+        Some(before) => letter(before) < 26 && befores & 1 << letter(before) != 0,
+        None => false,
+    }
 }
+
+/// The number of a letter, from 0; 26 or more for any other byte.
+const fn letter(byte: u8) -> usize {
+    (byte | 0x20).wrapping_sub(b'a') as usize
+}
+
+/// For each last letter the letters that come before it in [`VOLATILE_KEYS`], as bits.
+const ENDINGS: [u32; 26] = {
+    let mut endings = [0; 26];
+    let mut at = 0;
+    while at < VOLATILE_KEYS.len() {
+        let key = VOLATILE_KEYS[at].as_bytes();
+        endings[letter(key[key.len() - 1])] |= 1 << letter(key[key.len() - 2]);
+        at += 1;
+    }
+    endings
+};
 
 /// The key that ends here, with the words before it as in `x-request-id`.
 fn key_ending_at(bytes: &[u8], end: usize) -> &[u8] {
@@ -570,22 +604,45 @@ fn key_ending_at(bytes: &[u8], end: usize) -> &[u8] {
     unofficial.unwrap_or(key)
 }
 
-fn is_among(key: &[u8], keys: &[&str]) -> bool {
+/// Whether a key is one of [`VOLATILE_KEYS`]; only those with its first letter are looked at.
+fn is_built_in(key: &[u8]) -> bool {
     // The shortest key has two letters; most keys of others are told apart by their ends.
     let [first, .., last] = key else {
         return false;
     };
-    if key.len() > LONGEST_KEY || !may_end_key(*last) {
+    let before = byte_before(key, key.len() - 1);
+    if key.len() > LONGEST_KEY || !may_end_key(*last, before) {
         return false;
     }
-    keys.iter().any(|known| {
-        let begins = known.as_bytes().first() == Some(&(first | 0x20));
-        begins && is_same_key(key, known.as_bytes())
-    })
+    let Some(&(start, end)) = BY_LETTER.get(letter(*first)) else {
+        return false;
+    };
+    let same_letter = VOLATILE_KEYS.get(start..end).unwrap_or_default();
+    same_letter
+        .iter()
+        .any(|known| is_same_key(key, known.as_bytes()))
 }
+
+/// Where the keys with each first letter stand in [`VOLATILE_KEYS`].
+const BY_LETTER: [(usize, usize); 26] = {
+    let mut ranges = [(0, 0); 26];
+    let mut at = 0;
+    while at < VOLATILE_KEYS.len() {
+        let first = letter(VOLATILE_KEYS[at].as_bytes()[0]);
+        if ranges[first].1 == 0 {
+            ranges[first].0 = at;
+        }
+        at += 1;
+        ranges[first].1 = at;
+    }
+    ranges
+};
 
 /// Whether a key is the known one but for case, underscores and hyphens.
 fn is_same_key(key: &[u8], known: &[u8]) -> bool {
+    if key.len() < known.len() {
+        return false;
+    }
     let letters = key.iter().filter(|&&byte| byte != b'_' && byte != b'-');
     letters
         .map(u8::to_ascii_lowercase)
@@ -687,6 +744,17 @@ mod tests {
             ("7", "7"),
         ] {
             assert_eq!(mask(text), masked, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn keys_stand_in_order_so_that_each_is_found_by_its_letter() {
+        assert!(VOLATILE_KEYS.is_sorted());
+        for key in VOLATILE_KEYS {
+            assert!(is_built_in(key.as_bytes()) && is_built_in(key.to_uppercase().as_bytes()));
+        }
+        for key in ["", "i", "id", "name", "tags", "pids", "zed", "{d"] {
+            assert!(!is_built_in(key.as_bytes()), "{key}");
         }
     }
 
