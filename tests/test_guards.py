@@ -215,6 +215,24 @@ def test_volatile_parts_of_results_do_not_count() -> None:
     assert actions[-1] is WARN
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_volatile_keys_can_be_added_and_taken_out(as_text: bool) -> None:
+    def last(field: str, changes: dict[str, bool]) -> GuardAction:
+        guard = WorkflowGuard(volatile_keys=changes)
+        for number in range(3):
+            result = {"outcome": "2 failed", field: f"x{number}"}
+            guard.record_tool_call("build", {})
+            guard.record_tool_result(json.dumps(result) if as_text else result)
+        return WorkflowGuard.from_bytes(guard.to_bytes()).check().action
+
+    assert last("request_id", {}) is WARN
+    assert last("requestId", {"request-id": False}) is CONTINUE
+    assert last("build_number", {}) is CONTINUE
+    assert last("BuildNumber", {"build_number": True}) is WARN
+    assert last("request_id", {"build_number": True}) is WARN
+    assert last("id", {}) is CONTINUE
+
+
 def test_a_new_resource_is_progress() -> None:
     guard = WorkflowGuard()
     for number in range(9):
@@ -431,6 +449,32 @@ def test_tables_of_verbs_programs_and_shells_can_be_changed() -> None:
     assert config["verbs"]["frob"] == "poll"
 
 
+def test_every_word_of_the_tables_says_what_it_says_until_it_is_taken_out() -> None:
+    said = {ToolKind.POLL: ["CC"] * 3, ToolKind.IDLE: ["CC"] * 3}
+    for word, kind in turnwarden.guards.DEFAULT_VERBS.items():
+        name = [f"{word}_it"] * 3
+        expected = said.get(kind, ["CC", "CC", "CW"])
+        assert run(WorkflowGuard(), name) == expected, word  # type: ignore[arg-type]
+        guard = WorkflowGuard(verbs={word: "unknown"})
+        assert run(guard, name) == ["CC", "CC", "CW"], word  # type: ignore[arg-type]
+
+    def loops(program: str, **changes: Any) -> bool:
+        """Whether a file that is read four times, with commands between, is a loop."""
+        guard = WorkflowGuard(**changes)
+        for number in range(4):
+            guard.record_tool_call("read_file", {"path": "a"})
+            verdict = guard.record_tool_result("same old text")
+            guard.record_tool_call("bash", {"command": f"{program} {number}"})
+            guard.record_tool_result(f"step {number}")
+        return verdict.loop_check.loop_detected
+
+    for program, kind in turnwarden.guards.DEFAULT_PROGRAMS.items():
+        assert loops(program) == (kind is not ToolKind.WRITE), program
+    assert not loops("pytest")
+    assert loops("pytest", programs={"pytest": "read"})
+    assert not loops("ls", programs={"ls": "write"})
+
+
 # Budgets, termination, iterations.
 
 
@@ -527,6 +571,9 @@ def test_texts_come_in_chinese_and_from_templates() -> None:
         ({"policies": {"x": {"loop_key": 3}}}, "policies.x.loop_key is 3; allowed: a function"),
         ({"observe": "yes"}, "observe is 'yes'; allowed: True or False"),
         ({"verbs": {"go": "run"}}, "verbs.go is 'run'; allowed: one of"),
+        ({"volatile_keys": {"a b": True}}, 'volatile_keys is "a b"; allowed: keys of 1 to 24'),
+        ({"volatile_keys": {"x": 1}}, "volatile_keys.x is 1; allowed: True or False"),
+        ({"volatile_keys": ["x"]}, "volatile_keys is ['x']; allowed: a mapping"),
         ({"recursoin": {}}, "WorkflowGuardConfig has no field 'recursoin'; it has recursion"),
     ],
 )
