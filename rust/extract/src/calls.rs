@@ -291,9 +291,7 @@ impl Rules<'_> {
             ..
         } = draft;
         let mut misfit = None;
-        let name = name
-            .map(|name| name.trim().to_owned())
-            .filter(|name| !name.is_empty());
+        let name = name.map(trimmed).filter(|name| !name.is_empty());
         let Some(name) = name else {
             return Settled::Fault(fault(FaultKind::MissingName, span.start, None));
         };
@@ -425,6 +423,14 @@ impl Rules<'_> {
         push_string(&mut json, text);
         json.push('}');
         json
+    }
+}
+
+/// The text without white space around it; most have none and stay as they are.
+fn trimmed(text: String) -> String {
+    match text.trim() {
+        inner if inner.len() == text.len() => text,
+        inner => inner.to_owned(),
     }
 }
 

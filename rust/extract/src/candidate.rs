@@ -257,7 +257,7 @@ impl Machine {
         let (status, all) = candidate.read(input);
         self.weigh(&mut candidate, input);
         if let Some(offset) = candidate.first_doubt() {
-            return self.give_up(*candidate, offset, input);
+            return self.give_up(candidate, offset, input);
         }
         if let Phase::Workflow(progress) = &mut candidate.phase {
             self.tell_workflow(progress, &candidate.reading, input);
@@ -274,8 +274,8 @@ impl Machine {
                 self.state = State::Candidate(candidate);
                 Flow::Wait
             }
-            Status::Done { end, complete } => self.decide(*candidate, end, complete, input),
-            Status::Failed(error) => self.candidate_failed(*candidate, error, input),
+            Status::Done { end, complete } => self.decide(candidate, end, complete, input),
+            Status::Failed(error) => self.candidate_failed(candidate, error, input),
         }
     }
 
@@ -390,7 +390,7 @@ impl Machine {
     /// The JSON is over: what is it?
     fn decide(
         &mut self,
-        mut candidate: Candidate,
+        mut candidate: Box<Candidate>,
         end: usize,
         complete: bool,
         input: Input<'_>,
@@ -589,7 +589,7 @@ impl Machine {
     /// Takes JSON as calls: in a fence at once, bare only if nothing visible follows.
     fn take_calls(
         &mut self,
-        mut candidate: Candidate,
+        mut candidate: Box<Candidate>,
         syntax: SyntaxId,
         drafts: Vec<Draft>,
         end: usize,
@@ -657,7 +657,7 @@ impl Machine {
     }
 
     /// It is no payload after all: text, in which other things may begin.
-    fn give_up(&mut self, candidate: Candidate, read: usize, input: Input<'_>) -> Flow {
+    fn give_up(&mut self, candidate: Box<Candidate>, read: usize, input: Input<'_>) -> Flow {
         self.no_json_before = self.no_json_before.max(read);
         if self.pending.is_some() {
             self.settle_as_text(input);
@@ -675,7 +675,12 @@ impl Machine {
         Flow::Go
     }
 
-    fn candidate_failed(&mut self, candidate: Candidate, error: Error, input: Input<'_>) -> Flow {
+    fn candidate_failed(
+        &mut self,
+        candidate: Box<Candidate>,
+        error: Error,
+        input: Input<'_>,
+    ) -> Flow {
         if let Phase::Workflow(progress) = candidate.phase {
             self.tell_workflow_fault(progress, &candidate.reading, error, input);
             return Flow::Go;

@@ -19,6 +19,7 @@ pub fn forked() {
 }
 
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const PREFIX: &str = "call_";
 const LENGTH: usize = 24;
 const LETTERS_OF_A_WORD: usize = 8;
 
@@ -74,19 +75,21 @@ pub fn call_id() -> String {
             Some(generator) if generator.forks == forks => generator,
             _ => Generator::seeded(forks),
         };
-        let mut id = String::with_capacity(5 + LENGTH);
-        id.push_str("call_");
-        for _ in 0..LENGTH / LETTERS_OF_A_WORD {
+        let mut letters = [0; LENGTH];
+        for word in letters.chunks_exact_mut(LETTERS_OF_A_WORD) {
             // The word is a fraction, read digit by digit in base 62: the bias is below 2^-16.
             let mut fraction = generator.next();
-            for _ in 0..LETTERS_OF_A_WORD {
+            for letter in word {
                 let scaled = u128::from(fraction) * 62;
                 let digit = usize::try_from(scaled >> 64).unwrap_or(0);
-                id.push(char::from(LETTERS.get(digit).copied().unwrap_or(b'0')));
+                *letter = LETTERS.get(digit).copied().unwrap_or(b'0');
                 fraction = fraction.wrapping_mul(62);
             }
         }
         cell.set(Some(generator));
+        let mut id = String::with_capacity(PREFIX.len() + LENGTH);
+        id.push_str(PREFIX);
+        id.push_str(str::from_utf8(&letters).unwrap_or_default());
         id
     })
 }

@@ -11,6 +11,9 @@ use crate::{Event, Fault, Repair, Reply, Span, SpanKind, ToolCall, Workflow};
 /// Faults recorded for one reply; the list ends there so that hostile text cannot fill memory.
 const MAX_FAULTS: usize = 1 << 10;
 
+/// Spans to make room for at first: those of a reply with three calls.
+const FIRST_SPANS: usize = 8;
+
 /// The parts of a reply, as far as they are known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Output {
@@ -69,7 +72,12 @@ impl Checkpoint {
 
 impl Output {
     pub(crate) fn new(live: bool) -> Self {
+        let reply = Reply {
+            spans: Vec::with_capacity(FIRST_SPANS),
+            ..Reply::default()
+        };
         Self {
+            reply,
             live,
             ..Self::default()
         }

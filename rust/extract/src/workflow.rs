@@ -1,5 +1,7 @@
 //! Workflow JSON while it is read: its content streams as text, its calls come one by one.
 
+use std::borrow::Cow;
+
 use crate::calls::{Draft, fault, fault_of, parts};
 use crate::candidate::holds_array;
 use crate::formats::{LISTED, UNMARKED};
@@ -328,9 +330,9 @@ fn is_high_surrogate(escape: &str) -> bool {
         .is_some_and(|unit| (0xd800..0xdc00).contains(&unit))
 }
 
-fn decoded(inside: &str) -> String {
+fn decoded(inside: &str) -> Cow<'_, str> {
     if memchr::memchr(b'\\', inside.as_bytes()).is_none() {
-        return inside.to_owned();
+        return Cow::Borrowed(inside);
     }
-    crate::json::unescape(&format!("\"{inside}\"")).into_owned()
+    Cow::Owned(crate::json::unescape(&format!("\"{inside}\"")).into_owned())
 }

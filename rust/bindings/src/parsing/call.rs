@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 use turnwarden_extract::{self as extract, json};
 use turnwarden_signature::{Signature, signature_of_json};
@@ -109,7 +108,7 @@ impl Hash for Call {
 #[pyclass(frozen, module = "turnwarden", name = "ToolCall")]
 pub(crate) struct PyToolCall {
     call: Arc<Call>,
-    arguments: PyOnceLock<Py<PyDict>>,
+    arguments: OnceLock<Py<PyDict>>,
 }
 
 impl PyToolCall {
@@ -117,7 +116,7 @@ impl PyToolCall {
     pub(crate) fn from_call(call: Arc<Call>) -> Self {
         Self {
             call,
-            arguments: PyOnceLock::new(),
+            arguments: OnceLock::new(),
         }
     }
 
@@ -160,16 +159,19 @@ impl PyToolCall {
     }
 
     #[getter]
-    fn name(&self) -> &str {
-        &self.call.inner.name
+    fn name<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
+        super::keys::key(py, &self.call.inner.name)
     }
 
     #[getter]
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let arguments = self.arguments.get_or_try_init(py, || {
-            read_object(py, &self.call.inner.arguments).map(Bound::unbind)
-        })?;
-        Ok(arguments.bind(py).clone())
+        if let Some(arguments) = self.arguments.get() {
+            return Ok(arguments.bind(py).clone());
+        }
+        // Built outside the cell: waiting inside it would mean letting the interpreter go. Of two
+        // threads that build at the same time, one is the first, and both give its dict.
+        let built = read_object(py, &self.call.inner.arguments)?.unbind();
+        Ok(self.arguments.get_or_init(|| built).bind(py).clone())
     }
 
     #[getter]

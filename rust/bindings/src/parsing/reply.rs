@@ -1,11 +1,10 @@
 //! `Reply`: everything found in one reply, kept in Rust until it is asked for.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use turnwarden_extract as extract;
 
@@ -44,8 +43,8 @@ use super::workflow::PyWorkflowJsonResponse;
 #[pyclass(frozen, module = "turnwarden", name = "Reply")]
 pub(crate) struct PyReply {
     data: ReplyData,
-    tool_calls: PyOnceLock<Py<PyTuple>>,
-    incomplete_calls: PyOnceLock<Py<PyTuple>>,
+    tool_calls: OnceLock<Py<PyTuple>>,
+    incomplete_calls: OnceLock<Py<PyTuple>>,
 }
 
 /// What pickle keeps of a reply besides its calls and texts.
@@ -103,8 +102,8 @@ impl PyReply {
     pub(crate) fn from_data(data: ReplyData) -> Self {
         Self {
             data,
-            tool_calls: PyOnceLock::new(),
-            incomplete_calls: PyOnceLock::new(),
+            tool_calls: OnceLock::new(),
+            incomplete_calls: OnceLock::new(),
         }
     }
 
@@ -114,13 +113,19 @@ impl PyReply {
     }
 }
 
-/// Show calls to Python.
-fn show_calls<'py>(py: Python<'py>, calls: &[Arc<Call>]) -> PyResult<Bound<'py, PyTuple>> {
-    let shown = calls
-        .iter()
-        .map(|call| Bound::new(py, PyToolCall::from_call(Arc::clone(call))))
-        .collect::<PyResult<Vec<_>>>()?;
-    PyTuple::new(py, shown)
+/// Show calls to Python, and keep the tuple in `cell`.
+fn show_calls<'a, 'py>(
+    py: Python<'py>,
+    cell: &'a OnceLock<Py<PyTuple>>,
+    calls: &[Arc<Call>],
+) -> PyResult<&'a Bound<'py, PyTuple>> {
+    if let Some(shown) = cell.get() {
+        return Ok(shown.bind(py));
+    }
+    // Built outside the cell, because waiting inside it would mean letting the interpreter go.
+    let calls = calls.iter().map(Arc::clone).map(PyToolCall::from_call);
+    let shown = PyTuple::new(py, calls)?.unbind();
+    Ok(cell.get_or_init(|| shown).bind(py))
 }
 
 #[pymethods]
@@ -131,18 +136,12 @@ impl PyReply {
 
     #[getter]
     pub(crate) fn tool_calls<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
-        let calls = self.tool_calls.get_or_try_init(py, || {
-            show_calls(py, &self.data.tool_calls).map(Bound::unbind)
-        })?;
-        Ok(calls.bind(py))
+        show_calls(py, &self.tool_calls, &self.data.tool_calls)
     }
 
     #[getter]
     fn incomplete_calls<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
-        let calls = self.incomplete_calls.get_or_try_init(py, || {
-            show_calls(py, &self.data.incomplete_calls).map(Bound::unbind)
-        })?;
-        Ok(calls.bind(py))
+        show_calls(py, &self.incomplete_calls, &self.data.incomplete_calls)
     }
 
     #[getter]

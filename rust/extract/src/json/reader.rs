@@ -501,9 +501,10 @@ impl Reader {
     fn make_room(&mut self, text: &str) {
         let rest = text.len().saturating_sub(self.at);
         self.out.reserve(rest.clamp(16, FIRST_RESERVE));
-        self.frames.reserve(8);
+        self.frames.reserve(4);
         if self.options.member_depth > 0 {
-            self.members.reserve((rest / 16).clamp(4, 64));
+            // Less than a kilobyte: the allocator has small blocks at hand.
+            self.members.reserve((rest / 16).clamp(4, 12));
         }
     }
 
