@@ -128,15 +128,57 @@ def test_argument_deltas_join_to_the_arguments(buffered: bool) -> None:
         assert vectors.streamed(parser, list(row["input"])) == parser.parse(row["input"])
 
 
-@pytest.mark.xfail(reason="arguments always come when they are complete")
-def test_without_buffering_values_are_passed_on_as_they_close() -> None:
+@pytest.mark.parametrize(
+    ("begun", "rest"),
+    [
+        ('<tool_call>{"name": "f", "arguments": {"a": [1, 2], "b": "par', 't"}}</tool_call>'),
+        ('[TOOL_CALLS][{"name": "f", "arguments": {"a": [1, 2], "b": "par', 't"}}]'),
+        ('[TOOL_CALLS]f{"a": [1, 2], "b": "par', 't"}'),
+        ('{"content": "", "next": [{"mcp": "f", "args": {"a": [1, 2], "b": "par', 't"}}]}'),
+        ("<function=f><parameter=a>[1, 2]</parameter><parameter=b>par", "t</parameter></function>"),
+        (
+            "<tool_call>f<arg_key>a</arg_key><arg_value>[1, 2]</arg_value>"
+            "<arg_key>b</arg_key><arg_value>par",
+            "t</arg_value></tool_call>",
+        ),
+    ],
+)
+def test_without_buffering_values_are_passed_on_as_they_close(begun: str, rest: str) -> None:
     stream = ResponseParser(buffer_arguments=False).stream()
-    events = stream.feed('<tool_call>{"name": "f", "arguments": {"a": [1, 2], "b": "par')
-    early = "".join(e.delta for e in events if isinstance(e, turnwarden.ToolCallArguments))
-    assert early.startswith('{"a":[1,2]')
+    events = [event for character in begun for event in stream.feed(character)]
+    assert kinds(events) == ["tool_call_started", "tool_call_arguments"]
+    assert [e.delta for e in events if isinstance(e, turnwarden.ToolCallArguments)] == [
+        '{"a":[1,2]'
+    ]
+    events += stream.feed(rest) + stream.finish()
+    vectors.check_events(events)
+    assert [call.arguments for call in stream.reply.tool_calls] == [{"a": [1, 2], "b": "part"}]
+    assert kinds(events).count("tool_call_started") == 1
+
     stream = ResponseParser().stream()
-    events = stream.feed('<tool_call>{"name": "f", "arguments": {"a": [1, 2], "b": "par')
-    assert "tool_call_arguments" not in kinds(events)
+    assert "tool_call_arguments" not in kinds(stream.feed(begun))
+
+
+def test_values_passed_on_have_their_declared_type() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    parser = ResponseParser(tools=[{"name": "F", "inputSchema": schema}], buffer_arguments=False)
+    stream = parser.stream()
+    events = stream.feed('<tool_call>{"name": "f", "arguments": {"a": "3", "b": "4"')
+    assert events[0].to_dict()["name"] == "F"
+    assert [e.delta for e in events if isinstance(e, turnwarden.ToolCallArguments)] == ['{"a":3']
+    events += stream.feed("}}</tool_call>") + stream.finish()
+    vectors.check_events(events)
+    assert stream.reply.tool_calls[0].arguments == {"a": 3, "b": "4"}
+
+
+def test_a_call_that_turns_out_otherwise_is_told_anew() -> None:
+    text = '<tool_call>{"mcp": "f", "args": {"a": 1, "b": 2}, "name": "g"}</tool_call>'
+    stream = ResponseParser(buffer_arguments=False).stream()
+    events = [event for character in text for event in stream.feed(character)] + stream.finish()
+    assert kinds(events).count("tool_call_started") == 2
+    ended = [event for event in events if isinstance(event, turnwarden.ToolCallEnded)]
+    assert [(event.index, event.call.name) for event in ended] == [(1, "g")]
+    assert stream.reply == ResponseParser().parse(text)
 
 
 def test_many_streams_of_one_parser_do_not_mix() -> None:

@@ -98,6 +98,7 @@ impl Machine {
     pub(crate) fn block(&mut self, mut block: Box<Block>, input: Input<'_>) -> Flow {
         loop {
             if block.item.is_some() && !self.read_item(&mut block, input) {
+                self.tell_open_call(&block);
                 self.state = State::Block(block);
                 return Flow::Wait;
             }
@@ -207,6 +208,22 @@ impl Machine {
                 block.junk = Some((junk, span.end.max(span.start + 1)));
                 true
             }
+        }
+    }
+
+    /// Tells what is known of the call that is being read, where values are passed on at once.
+    fn tell_open_call(&mut self, block: &Block) {
+        if self.shared.options.buffer_arguments {
+            return;
+        }
+        let certain = block.committed || block.fence.is_none() && self.done >= block.open.start;
+        let Some((syntax, item)) = block.item.as_ref().filter(|_| certain) else {
+            return;
+        };
+        let shared = std::sync::Arc::clone(&self.shared);
+        let body = shared.plan.entry(*syntax).map(|entry| &entry.syntax.body);
+        if let Some((at, open)) = body.and_then(|body| item.open_call(body)) {
+            self.pass_on(at, &open);
         }
     }
 

@@ -180,6 +180,8 @@ fn is_schema(value: Value<'_>) -> bool {
 pub(crate) struct Rules<'a> {
     pub(crate) tools: Option<&'a Tools>,
     pub(crate) limits: &'a Limits,
+    /// Whether the values of a call are passed on before it is complete.
+    pub(crate) passes_values: bool,
 }
 
 impl Rules<'_> {
@@ -340,6 +342,11 @@ impl Rules<'_> {
         } else {
             Settled::Incomplete(call)
         }
+    }
+
+    /// One argument, as an object of its own.
+    pub(crate) fn pair(&self, name: &str, pair: &(String, PairValue)) -> String {
+        self.typed_pairs(name, std::slice::from_ref(pair), &mut None)
     }
 
     fn typed_pairs(

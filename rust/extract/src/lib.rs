@@ -13,6 +13,7 @@ mod block;
 mod calls;
 mod candidate;
 mod decode;
+mod early;
 mod engine;
 mod grammars;
 mod ids;

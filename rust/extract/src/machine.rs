@@ -21,6 +21,7 @@ use turnwarden_cleanup::{CodeSearch, CodeSpans, Fence, Joint};
 use crate::block::Block;
 use crate::calls::{Draft, Rules, Settled, fault};
 use crate::candidate::Candidate;
+use crate::early::{Early, Open};
 use crate::engine::Shared;
 use crate::grammars::python::PythonItem;
 use crate::grammars::{Input, SpaceMemo};
@@ -29,7 +30,7 @@ use crate::output::{Checkpoint, Output};
 use crate::plan::{Plan, Roles, SyntaxId};
 use crate::scan::Stops;
 use crate::transcript::{Action, Addressed, Preface};
-use crate::{Event, FaultKind, Reply, Span};
+use crate::{Event, FaultKind, Reply, Span, ToolCall, call_id};
 
 /// Whether the machine can go on with the text that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,6 +244,7 @@ impl Machine {
         Rules {
             tools: shared.options.tools.as_ref(),
             limits: &shared.options.limits,
+            passes_values: !shared.options.buffer_arguments,
         }
     }
 
@@ -429,9 +431,42 @@ impl Machine {
         self.format.is_none_or(|fixed| format == Some(fixed))
     }
 
+    /// Tells what can be told of the call at `at`, which is not complete.
+    pub(crate) fn pass_on(&mut self, at: usize, open: &Open<'_>) {
+        let shared = Arc::clone(&self.shared);
+        let rules = Self::rules(&shared);
+        let full = self.out.reply.tool_calls.len() >= rules.limits.max_calls;
+        if full || self.reasoning.is_some() || !self.out.is_live() {
+            return;
+        }
+        let known = self.out.early.take().filter(|early| early.stands_at(at));
+        let mut early = known.unwrap_or_else(|| Early::new(at));
+        if let Some(delta) = early.advance(open, rules).map(str::to_owned) {
+            let index = early.index().unwrap_or_else(|| {
+                let id = early.given_id().map_or_else(call_id, str::to_owned);
+                let index = self.out.start_call(&id, early.name());
+                early.announced(index, id);
+                index
+            });
+            self.out.arguments(index, &delta);
+        }
+        self.out.early = Some(early);
+    }
+
+    /// Tells a complete call, of which a part may have been told.
+    fn tell_call(&mut self, mut call: ToolCall, early: Option<Early>) {
+        let told = early.and_then(|early| early.complete(&mut call));
+        let (index, told) = told.unwrap_or_else(|| (self.out.start_call(&call.id, &call.name), 0));
+        let rest = call.arguments.get(told..).unwrap_or_default();
+        self.out.arguments(index, rest);
+        self.out.call(call, index);
+    }
+
     /// Makes a call, or a fault, of a draft.
     pub(crate) fn accept(&mut self, draft: Draft, syntax: SyntaxId) {
         let span = draft.span;
+        let early = self.out.early.take();
+        let early = early.filter(|early| early.stands_at(span.start));
         if span.start > self.done {
             self.markup(span.start);
         }
@@ -454,9 +489,7 @@ impl Machine {
                     self.out
                         .fault(fault(FaultKind::TypeMismatch, span.start, name));
                 }
-                let index = self.out.start_call(&call.id, &call.name);
-                self.out.arguments(index, &call.arguments);
-                self.out.call(call, index);
+                self.tell_call(call, early);
             }
             Settled::Incomplete(call) => {
                 self.out.call_span(self.done, span.end);

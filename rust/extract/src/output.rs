@@ -6,6 +6,7 @@
 
 use turnwarden_cleanup::{Joint, SpaceKept};
 
+use crate::early::Early;
 use crate::{Event, Fault, Repair, Reply, Span, SpanKind, ToolCall, Workflow};
 
 /// Faults recorded for one reply; the list ends there so that hostile text cannot fill memory.
@@ -32,6 +33,8 @@ pub(crate) struct Output {
     events: Vec<Event>,
     /// Whether anybody wants events.
     live: bool,
+    /// A call that was told in part.
+    pub(crate) early: Option<Early>,
     /// How many bytes of the text and of the reasoning have been told.
     text_told: usize,
     reasoning_told: usize,
@@ -81,6 +84,11 @@ impl Output {
             live,
             ..Self::default()
         }
+    }
+
+    /// Whether anybody wants events.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
     }
 
     /// Hands over the events since the last time.
@@ -417,6 +425,7 @@ impl Output {
     /// Takes back everything since `checkpoint`, but for faults: they have been told, and say of
     /// what is reasoning now that it can't be a call either.
     pub(crate) fn roll_back(&mut self, checkpoint: Checkpoint) {
+        self.early = None;
         if self.live && checkpoint.text < self.text_told {
             let told = self
                 .reply

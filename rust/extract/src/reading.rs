@@ -31,7 +31,7 @@ impl Reading {
             max_bytes: rules.limits.max_reply_bytes,
             mode: Mode::Value,
             closers: Arc::clone(closers),
-            member_depth: 3,
+            member_depth: if rules.passes_values { 4 } else { 3 },
             keep_huge_numbers: true,
         };
         Self {

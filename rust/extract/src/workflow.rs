@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::calls::{Draft, fault, fault_of, parts};
 use crate::candidate::holds_array;
+use crate::early::Open;
 use crate::formats::{LISTED, UNMARKED};
 use crate::grammars::Input;
 use crate::grammars::json::draft;
@@ -77,6 +78,14 @@ impl Machine {
             } else if member.depth == 2 && member.parent == progress.next && progress.next.is_some()
             {
                 if !reader.is_closed(progress.seen) {
+                    if member.kind == Kind::Object && !self.shared.options.buffer_arguments {
+                        let open = Open::Object {
+                            reading: reader,
+                            item: Some(progress.seen),
+                            keys: &LISTED,
+                        };
+                        self.pass_on(member.text.start, &open);
+                    }
                     return;
                 }
                 progress.calls += self.tell_item(progress.seen, reader, member.text.end, true);

@@ -165,8 +165,14 @@ fn shape(reply: &Reply) -> String {
 fn check_events(events: &[Event], reply: &Reply, text: &str) {
     let (mut told, mut reasoning) = (String::new(), String::new());
     let mut faults = Vec::new();
+    let mut arguments: Vec<String> = Vec::new();
     for event in events {
         match event {
+            Event::ToolCallStarted { index, .. } => {
+                assert_eq!(*index, arguments.len(), "{text:?}");
+                arguments.push(String::new());
+            }
+            Event::ToolCallArguments { index, delta } => arguments[*index].push_str(delta),
             Event::TextDelta(delta) => told.push_str(delta),
             Event::TextRetracted { length } => {
                 for _ in 0..*length {
@@ -175,7 +181,8 @@ fn check_events(events: &[Event], reply: &Reply, text: &str) {
             }
             Event::ReasoningDelta(delta) => reasoning.push_str(delta),
             Event::ParseFault(fault) => faults.push(fault.clone()),
-            Event::ToolCallEnded { call, .. } => {
+            Event::ToolCallEnded { index, call } => {
+                assert_eq!(arguments[*index], call.arguments, "{text:?}");
                 // A call that a closing tag alone makes part of reasoning is told to be no call.
                 let drafted = reply
                     .faults
@@ -186,7 +193,7 @@ fn check_events(events: &[Event], reply: &Reply, text: &str) {
                     "{call:?} of {text:?}"
                 );
             }
-            _ => {}
+            Event::ReplyFinished => {}
         }
     }
     assert_eq!(told, reply.text, "text told for {text:?}");
@@ -240,6 +247,9 @@ proptest! {
         }
         let whole = shape(&reply);
         prop_assert_eq!(shape(&streamed(&parser, &text, &[1])), whole.clone(), "{:?}", &text);
+        prop_assert_eq!(shape(&streamed(&parser, &text, &lengths)), whole.clone(), "{:?}", &text);
+        let unbuffered = Options { buffer_arguments: false, ..Options::default() };
+        let parser = Parser::new(unbuffered).unwrap();
         prop_assert_eq!(shape(&streamed(&parser, &text, &lengths)), whole, "{:?}", &text);
     }
 }

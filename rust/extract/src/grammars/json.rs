@@ -1,6 +1,7 @@
 //! Calls as JSON objects or arrays of them, with or without a fence around.
 
 use crate::calls::{Arguments, Draft, Rules};
+use crate::early::Open;
 use crate::formats::JsonCalls;
 use crate::grammars::{Begin, Context, Input, Item, Read};
 use crate::json::{Kind, Status};
@@ -79,6 +80,26 @@ impl JsonItem {
                 close_fence(input, end, self.fence)
             }
         }
+    }
+
+    /// The object that is being read, which may be a call.
+    pub(crate) fn open_call<'a>(&'a self, keys: &'a JsonCalls) -> Option<(usize, Open<'a>)> {
+        let reading = &self.reading;
+        let (at, item) = match reading.kind()? {
+            Kind::Object => (reading.start(), None),
+            Kind::Array => {
+                let member = reading.member(self.seen)?;
+                let is_item = member.depth == 1 && member.kind == Kind::Object;
+                (member.text.start, is_item.then_some(Some(self.seen))?)
+            }
+            _ => return None,
+        };
+        let open = Open::Object {
+            reading,
+            item,
+            keys,
+        };
+        self.ended.is_none().then_some((at, open))
     }
 
     /// The value's repairs.

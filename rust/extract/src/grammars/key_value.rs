@@ -1,6 +1,7 @@
 //! Calls as a name, followed by keys and values in elements of their own.
 
 use crate::calls::{Arguments, Draft, PairValue};
+use crate::early::Open;
 use crate::grammars::json::opens_json;
 use crate::grammars::value::{ValueEnd, ValueSearch, is_name, unframed};
 use crate::grammars::{Begin, Context, Input, Item, Read};
@@ -122,6 +123,16 @@ impl KeyValueItem {
             body: None,
             junk: None,
         })))
+    }
+
+    /// The call, as far as it has come.
+    pub(crate) fn open_call(&self) -> (usize, Open<'_>) {
+        let open = Open::Pairs {
+            name: &self.name,
+            id: None,
+            pairs: &self.pairs,
+        };
+        (self.start, open)
     }
 
     pub(crate) fn repairs(&self) -> &[Repair] {

@@ -13,6 +13,7 @@ pub(crate) mod value;
 use std::cell::Cell;
 
 use crate::calls::{Draft, Rules};
+use crate::early::Open;
 use crate::formats::Body;
 use crate::json::Error;
 use crate::markers::{Hit, Look, MarkerId};
@@ -210,6 +211,17 @@ impl Item {
             Self::Tagged(item) => item.repairs(),
             Self::KeyValue(item) => item.repairs(),
             Self::Python(_) | Self::Braced(_) => &[],
+        }
+    }
+
+    /// The call that is being read, and where it stands, if its values come one by one.
+    pub(crate) fn open_call<'a>(&'a self, body: &'a Body) -> Option<(usize, Open<'a>)> {
+        match (self, body) {
+            (Self::Json(item), Body::Json(keys)) => item.open_call(keys),
+            (Self::Named(item), _) => item.open_call(),
+            (Self::Tagged(item), _) => item.open_call(),
+            (Self::KeyValue(item), _) => Some(item.open_call()),
+            _ => None,
         }
     }
 

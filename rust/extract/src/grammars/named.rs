@@ -1,6 +1,7 @@
 //! Calls as a name, markers, and a JSON object (or plain text) of arguments.
 
 use crate::calls::{Arguments, Draft};
+use crate::early::Open;
 use crate::formats::{NamedCalls, Part};
 use crate::grammars::json::{Fenced, close_fence, opens_json, past_fence};
 use crate::grammars::value::is_name;
@@ -91,6 +92,19 @@ impl NamedItem {
             reading,
             stage,
         })))
+    }
+
+    /// The call, while its arguments are being read.
+    pub(crate) fn open_call(&self) -> Option<(usize, Open<'_>)> {
+        let Stage::Json(_) = self.stage else {
+            return None;
+        };
+        let open = Open::Arguments {
+            name: &self.header.name,
+            id: self.header.id.as_deref(),
+            reading: self.reading.as_ref()?,
+        };
+        Some((self.start, open))
     }
 
     pub(crate) fn repairs(&self) -> &[Repair] {

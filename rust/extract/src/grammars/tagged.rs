@@ -1,6 +1,7 @@
 //! Calls as elements, with an element for each argument or a JSON object in their place.
 
 use crate::calls::{Arguments, Draft, PairValue};
+use crate::early::Open;
 use crate::formats::{ArgumentTag, NameAt, Tag, TaggedCalls};
 use crate::grammars::json::opens_json;
 use crate::grammars::value::{ValueEnd, ValueSearch, is_name, unframed};
@@ -94,6 +95,16 @@ impl TaggedItem {
             body: None,
             junk: None,
         })))
+    }
+
+    /// The call, as far as it has come.
+    pub(crate) fn open_call(&self) -> Option<(usize, Open<'_>)> {
+        let open = Open::Pairs {
+            name: self.name.as_deref()?,
+            id: self.id.as_deref(),
+            pairs: &self.pairs,
+        };
+        Some((self.start, open))
     }
 
     pub(crate) fn repairs(&self) -> &[Repair] {

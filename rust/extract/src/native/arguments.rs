@@ -123,6 +123,7 @@ fn as_it_is(rules: &Rules<'_>, mut draft: Draft, json: String, made: Made) -> Ma
     let untyped = Rules {
         tools: None,
         limits: rules.limits,
+        passes_values: false,
     };
     settle(&untyped, draft, made)
 }
