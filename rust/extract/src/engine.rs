@@ -1,6 +1,6 @@
 //! The public side of the engine: options, parser, stream.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::calls::Rules;
 use crate::formats::{Format, format_named, formats};
@@ -65,10 +65,14 @@ impl Default for Options {
     }
 }
 
+/// The plan of all formats, which costs a millisecond to make: parsers are made for each request
+/// where the tools differ.
+static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| Arc::new(Plan::new(formats().to_vec())));
+
 /// What all streams of a parser share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) options: Options,
 }
 
@@ -98,14 +102,12 @@ impl Parser {
     /// [`ConfigError::UnknownFormat`] for a label that no format has.
     pub fn new(options: Options) -> Result<Self, ConfigError> {
         let own: Vec<Arc<Format>> = options.own_formats.iter().cloned().map(Arc::new).collect();
-        let chosen = match &options.formats {
-            None => own.iter().chain(formats()).cloned().collect(),
-            Some(labels) => chosen(labels, &own)?,
+        let plan = match &options.formats {
+            None if own.is_empty() => Arc::clone(&EVERYTHING),
+            None => Arc::new(Plan::new(own.iter().chain(formats()).cloned().collect())),
+            Some(labels) => Arc::new(Plan::new(chosen(labels, &own)?)),
         };
-        let shared = Shared {
-            plan: Plan::new(chosen),
-            options,
-        };
+        let shared = Shared { plan, options };
         Ok(Self {
             shared: Arc::new(shared),
         })

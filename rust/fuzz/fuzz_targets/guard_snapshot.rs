@@ -33,7 +33,15 @@ enum Step {
 }
 
 const TOOLS: &[&str] = &[
-    "search", "read_file", "write_file", "job_status", "bash", "think", "_invalid", "frob", "",
+    "search",
+    "read_file",
+    "write_file",
+    "job_status",
+    "bash",
+    "think",
+    "_invalid",
+    "frob",
+    "",
 ];
 const ARGUMENTS: &[&str] = &[
     "{}",
@@ -130,7 +138,11 @@ fn play(guard: &mut WorkflowGuard, steps: &[Step], from: f64) {
         step(guard, one, now);
     }
     let verdict = guard.check(now);
-    let _texts = (verdict.guidance(), verdict.reasons().len(), guard.summary(now));
+    let _texts = (
+        verdict.guidance(),
+        verdict.reasons().len(),
+        guard.summary(now),
+    );
     let _calls = guard.detector().recent_calls().count();
 }
 

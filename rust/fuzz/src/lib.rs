@@ -1,22 +1,27 @@
 //! The laws of a reply, checked by more than one target.
 
+use std::sync::LazyLock;
+
 use turnwarden_extract::{Event, Options, Parser, Reply, ToolCall};
 
-/// Checks one text, cut at the places that `cuts` gives: every law that holds for all replies.
-pub fn check_reply(text: &str, cuts: &[u8]) {
-    check_with(&Options::default(), text, cuts);
-    let unbuffered = Options {
+/// One with all defaults, and one that passes on all it can.
+static PARSERS: LazyLock<[Parser; 2]> = LazyLock::new(|| {
+    let eager = Options {
         buffer_arguments: false,
         calls_in_reasoning: true,
         ..Options::default()
     };
-    check_with(&unbuffered, text, cuts);
+    [Options::default(), eager].map(|options| Parser::new(options).expect("no formats to name"))
+});
+
+/// Checks one text, cut at the places that `cuts` gives: every law that holds for all replies.
+pub fn check_reply(text: &str, cuts: &[u8]) {
+    for parser in PARSERS.iter() {
+        check_with(parser, text, cuts);
+    }
 }
 
-fn check_with(options: &Options, text: &str, cuts: &[u8]) {
-    let Ok(parser) = Parser::new(options.clone()) else {
-        return;
-    };
+fn check_with(parser: &Parser, text: &str, cuts: &[u8]) {
     let whole = parser.parse(text);
     spans_cover(&whole, text.len());
     for call in whole.tool_calls.iter().chain(&whole.incomplete_calls) {
