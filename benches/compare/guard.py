@@ -21,7 +21,7 @@ import json
 import os
 import random
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -188,46 +188,60 @@ def rows_of(size: int) -> list[dict[str, Any]]:
 
 def large_table(effort: Effort) -> None:
     rows: list[list[str]] = []
-    dense = rows_of(100_000)
-    for label, result in [
-        ("100 KB result, prose", log_text(100_000)),
-        ("100 KB result, JSON text", json.dumps(dense)),
-        ("100 KB result, a list of rows", dense),
-    ]:
-        guard = guard_of(10)
-        guard.record_tool_call("search", {"q": "tea"})
-        peer = ReHash(10)
-        contenders: dict[str, Callable[[], object]] = {
-            "ours": lambda guard=guard, result=result: (
-                guard.record_tool_call("search", {"q": "tea"}),
-                guard.record_tool_result(result),
-            ),
-            "re-hash": filled(lambda peer=peer, result=result: peer.record_and_check(result), 10),
-            "sha256": lambda result=result: sha256_of_json(result),
-        }
-        size = len(result) if isinstance(result, str) else len(json.dumps(result))
-        rows.append(large_row(label, size, measure(contenders, effort)))
-    for label, arguments in [
-        ("50 KB arguments, one text", {"path": "notes.txt", "content": log_text(50_000)}),
-        ("50 KB arguments, nested", {"rows": rows_of(50_000)}),
-    ]:
-        guard = guard_of(10)
-        peer = ReHash(10)
-        contenders = {
-            "ours": lambda guard=guard, arguments=arguments: guard.record_tool_call(
-                "frobnicate", arguments
-            ),
-            "re-hash": filled(
-                lambda peer=peer, arguments=arguments: peer.record_and_check(arguments), 10
-            ),
-            "sha256": lambda arguments=arguments: sha256_of_json(arguments),
-        }
-        rows.append(large_row(label, len(json.dumps(arguments)), measure(contenders, effort)))
+    results: list[tuple[str, Callable[[int], object]]] = [
+        ("100 KB result, prose", lambda number: f"{number} {log_text(100_000)}"),
+        ("100 KB result, JSON text", lambda number: json.dumps([number, *rows_of(100_000)])),
+        ("100 KB result, a list of rows", lambda number: [number, *rows_of(100_000)]),
+    ]
+    for label, make in results:
+        guard, values = guard_of(10), [make(number) for number in range(VARIANTS)]
+        calls, turns = cycle(CALLS), cycle(values)
+
+        def record_result(
+            guard: WorkflowGuard = guard,
+            calls: Iterator[Call] = calls,
+            turns: Iterator[object] = turns,
+        ) -> None:
+            guard.record_tool_call(*next(calls))
+            guard.record_tool_result(next(turns))
+
+        rows.append(large_row(label, values, record_result, effort))
+    arguments: list[tuple[str, Callable[[int], object]]] = [
+        ("50 KB arguments, one text", lambda number: {"path": number, "text": log_text(50_000)}),
+        ("50 KB arguments, nested", lambda number: {"rows": rows_of(50_000), "page": number}),
+    ]
+    for label, make in arguments:
+        guard, values = guard_of(10), [make(number) for number in range(VARIANTS)]
+        turns, names = cycle(values), cycle(NAMES)
+
+        def record_call(
+            guard: WorkflowGuard = guard,
+            names: Iterator[str] = names,
+            turns: Iterator[object] = turns,
+        ) -> None:
+            guard.record_tool_call(next(names), next(turns))
+
+        rows.append(large_row(label, values, record_call, effort))
     head = ["recorded", "size", "ours", "ns a byte", "bar", "re-hash, window 10"]
     print(table([*head, "json + sha256, once"], rows))
 
 
-def large_row(label: str, size: int, times: dict[str, float]) -> list[str]:
+# More than the longest period, so that no guard finds a loop.
+VARIANTS = 11
+
+
+def large_row(
+    label: str, values: list[object], step: Callable[[], None], effort: Effort
+) -> list[str]:
+    first = values[0]
+    size = len(first) if isinstance(first, str) else len(json.dumps(first))
+    peer, turns = ReHash(10), cycle(values)
+    contenders: dict[str, Callable[[], object]] = {
+        "ours": step,
+        "re-hash": filled(lambda: peer.record_and_check(next(turns)), 10),
+        "sha256": lambda: sha256_of_json(first),
+    }
+    times = measure(contenders, effort)
     return [
         label,
         f"{size} B",
