@@ -1,5 +1,7 @@
 """What a model writes costs linear time and gets into no text unescaped."""
 
+import os
+import signal
 import threading
 import unicodedata
 from typing import Any
@@ -206,3 +208,46 @@ def test_threads_that_share_a_guard_find_the_loop_that_they_make_together() -> N
     in_threads(lambda number: [guard.record_tool_call("frob", {"same": 1}) for _ in range(100)])
     check = guard.check().loop_check
     assert (check.loop_type, check.loop_length) == ("exact", 800)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_amid_threads_leaves_both_sides_right() -> None:
+    guard = WorkflowGuard(observe=True)
+    done = threading.Event()
+
+    def record() -> None:
+        while not done.is_set():
+            guard.record_tool_call("frob", {"same": 1})
+            guard.record_tool_result("same old text")
+
+    threads = [threading.Thread(target=record) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        statuses = [status_of_child(guard) for _ in range(10)]
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join(timeout=60)
+    assert statuses == [0] * 10
+    total = guard.context.total_calls
+    guard.record_tool_call("frob", {"same": 1})
+    assert guard.context.total_calls == total + 1
+
+
+def status_of_child(guard: WorkflowGuard) -> int:
+    """Records in a child process, which ends by itself within a minute; its exit status."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(60)
+            before = guard.context.total_calls
+            guard.record_tool_call("frob", {"other": 2})
+            twin = WorkflowGuard.from_bytes(guard.to_bytes())
+            status = int(twin.context.total_calls != before + 1)
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    return status
