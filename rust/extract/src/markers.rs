@@ -112,7 +112,7 @@ struct Before {
 /// A set of markers, compiled.
 #[derive(Clone, Debug)]
 pub(crate) struct Markers {
-    markers: Vec<Marker>,
+    all: Vec<Marker>,
     nodes: Vec<Node>,
     /// Markers with bytes before their anchor.
     prefixed: Vec<u32>,
@@ -128,7 +128,7 @@ pub(crate) struct Markers {
 impl Markers {
     pub(crate) fn new() -> Self {
         Self {
-            markers: Vec::new(),
+            all: Vec::new(),
             nodes: vec![Node::default()],
             prefixed: Vec::new(),
             unanchored: Vec::new(),
@@ -162,7 +162,7 @@ impl Markers {
 
     /// Adds the bytes that the spellings of a marker are anchored at.
     pub(crate) fn anchors_of(&self, id: MarkerId, anchors: &mut Vec<u8>) {
-        for marker in self.markers.iter().filter(|marker| marker.id == id) {
+        for marker in self.all.iter().filter(|marker| marker.id == id) {
             if let Some(byte) = marker.stem.first().filter(|byte| !anchors.contains(byte)) {
                 anchors.push(*byte);
             }
@@ -193,7 +193,7 @@ impl Markers {
         } else {
             rest
         };
-        let number = u32::try_from(self.markers.len()).unwrap_or(u32::MAX);
+        let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         if let Some(first) = stem.first() {
             self.note_before(*first, prefix);
         }
@@ -207,7 +207,7 @@ impl Markers {
         if let Some(node) = self.nodes.get_mut(node) {
             node.ends.push(number);
         }
-        self.markers.push(Marker {
+        self.all.push(Marker {
             prefix: prefix.to_vec(),
             stem: stem.to_vec(),
             tail,
@@ -289,7 +289,7 @@ impl Markers {
                 return found;
             };
             for number in &entry.ends {
-                let Some(marker) = self.markers.get(*number as usize) else {
+                let Some(marker) = self.all.get(*number as usize) else {
                     continue;
                 };
                 match marker.ends_at(text, anchor, at, last) {
@@ -331,7 +331,7 @@ impl Markers {
             Some(offset) => self.look(text, start + offset, last, wanted),
             None if !last && rest.len() < LONGEST_PREFIX => {
                 let begun = self.prefixed.iter().any(|number| {
-                    let marker = self.markers.get(*number as usize);
+                    let marker = self.all.get(*number as usize);
                     marker.is_some_and(|m| wanted(m.id) && m.prefix.starts_with(rest))
                 });
                 if begun {
@@ -370,7 +370,7 @@ impl Markers {
             };
             stack.extend(entry.edges.iter().map(|edge| edge.1 as usize));
             for number in &entry.ends {
-                let Some(marker) = self.markers.get(*number as usize) else {
+                let Some(marker) = self.all.get(*number as usize) else {
                     continue;
                 };
                 if wanted(marker.id) && marker.fits_before(before) {
@@ -390,7 +390,7 @@ impl Markers {
     /// Where a marker may begin whose anchor has not come yet, at the end of `text`.
     pub(crate) fn unfinished(&self, text: &[u8]) -> Option<usize> {
         let prefixed = self.prefixed.iter().filter_map(|number| {
-            let marker = self.markers.get(*number as usize)?;
+            let marker = self.all.get(*number as usize)?;
             overlap(text, &marker.prefix)
         });
         let unanchored = self.unanchored.iter().filter_map(|(_, literal, _)| {

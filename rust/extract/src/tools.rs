@@ -31,7 +31,7 @@ const MAX_DEPTH: usize = 12;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
-    tools: Vec<Tool>,
+    all: Vec<Tool>,
     by_name: HashMap<String, usize>,
     by_lower_name: HashMap<String, usize>,
 }
@@ -136,7 +136,7 @@ impl Tools {
 
     /// The declared names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().map(|tool| tool.name.as_str())
+        self.all.iter().map(|tool| tool.name.as_str())
     }
 
     fn add_definition(&mut self, value: Value<'_>, index: usize) -> Result<(), ConfigError> {
@@ -174,16 +174,16 @@ impl Tools {
     }
 
     fn add(&mut self, name: String, parameters: Vec<(String, Schema)>) {
-        let index = self.tools.len();
+        let index = self.all.len();
         self.by_name.insert(name.clone(), index);
         self.by_lower_name.insert(name.to_lowercase(), index);
-        self.tools.push(Tool { name, parameters });
+        self.all.push(Tool { name, parameters });
     }
 
     fn find(&self, name: &str) -> Option<&Tool> {
         let exact = self.by_name.get(name);
         let index = exact.or_else(|| self.by_lower_name.get(&name.to_lowercase()))?;
-        self.tools.get(*index)
+        self.all.get(*index)
     }
 
     /// Whether a tool of this name was declared, in whatever case.

@@ -32,6 +32,10 @@ pub(super) enum Shape {
 
 /// What surrounds the string in question.
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "facts of their own, in any mixture"
+)]
 pub(super) struct Context {
     pub(super) role: Role,
     /// Quotes inside the string that were taken as data.

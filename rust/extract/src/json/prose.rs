@@ -34,6 +34,10 @@ pub(super) static FENCES: LazyLock<Arc<[Closer]>> =
 
 /// What was found so far.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "facts of their own, in any mixture"
+)]
 pub(super) struct Document {
     /// Values written.
     values: usize,

@@ -4,6 +4,10 @@ use super::decide::Shape;
 
 /// An open container.
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "facts of their own, in any mixture"
+)]
 pub(super) struct Frame {
     pub(super) shape: Shape,
     /// Where its opener stands in the output.
