@@ -50,7 +50,11 @@ fn values_are_read(text: &str, keys: &VolatileKeys) {
 fn names_are_escaped(name: &str) {
     let shown = shown_name(name);
     assert!(shown.len() < 512);
-    assert!(!shown.chars().any(|c| c.is_control() || "[]<>`\"' ".contains(c)));
+    assert!(
+        !shown
+            .chars()
+            .any(|c| c.is_control() || "[]<>`\"' ".contains(c))
+    );
     let tools = Tools::default();
     let kept = tools.get(name);
     assert!(kept.name().len() <= 192);
