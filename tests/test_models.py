@@ -175,3 +175,17 @@ def test_an_unknown_model_is_an_error_that_says_what_to_do(name: str) -> None:
 def test_near_names_are_told(name: str, near: str) -> None:
     with pytest.raises(UnknownModelError, match=near):
         ResponseParser.for_model(name)
+
+
+@pytest.mark.parametrize("name", ["Qwen/QwQ-32B", "deepseek-r1:7b", "qwen3-4b-thinking-2507"])
+def test_reasoning_is_open_where_the_template_opens_it(name: str) -> None:
+    parser = ResponseParser.for_model(name)
+    assert parser.reasoning_open
+    for opener in ("", "<think>"):
+        stream = parser.stream()
+        events = stream.feed(opener + "They want the tides.") + stream.feed("</think>High at noon.")
+        events += stream.finish()
+        assert "text_retracted" not in [event.type for event in events]
+        assert stream.reply.reasoning == "They want the tides."
+        assert stream.reply.text == "High at noon."
+    assert not ResponseParser.for_model(name, reasoning_open=False).reasoning_open

@@ -676,3 +676,17 @@ def test_forked_processes_make_different_ids() -> None:
     assert os.read(reader, 64).decode() != made
     os.waitpid(child, 0)
     os.close(reader)
+
+
+@pytest.mark.parametrize(
+    "limit", ["max_depth", "max_reply_bytes", "max_calls", "max_argument_bytes"]
+)
+def test_a_limit_may_be_huge_but_not_negative(limit: str) -> None:
+    call = '<tool_call>{"name": "ping", "arguments": {"x": [1]}}</tool_call>'
+    for huge in (2**63, 2**64, 10**400):
+        parser = ResponseParser(**{limit: huge})  # pyright: ignore[reportArgumentType]
+        assert len(parser.parse(call).tool_calls) == 1
+    for negative in (-1, -(2**70)):
+        with pytest.raises(turnwarden.ConfigurationError, match="0 or more") as raised:
+            ResponseParser(**{limit: negative})  # pyright: ignore[reportArgumentType]
+        assert limit in raised.value.__notes__[0]

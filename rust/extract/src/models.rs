@@ -21,6 +21,18 @@ pub struct ModelFormats {
     pub reasoning_open: bool,
 }
 
+/// Models whose own chat templates end the prompt with the opening tag of reasoning, so that replies
+/// hold the closing tag alone. Those that write both tags, or leave it to a switch, are not here.
+const OPENS_REASONING: &[&str] = &[
+    "DeepSeek R1",
+    "ERNIE Thinking",
+    "MiniMax M2",
+    "MiniMax M2.1",
+    "MiniMax M2.5",
+    "Qwen3 Thinking",
+    "QwQ",
+];
+
 /// How well a model fits a name: the smaller, the better.
 type Rank = (usize, Reverse<usize>);
 
@@ -52,7 +64,10 @@ pub fn formats_for_model(name: &str) -> Option<ModelFormats> {
             .iter()
             .map(|(.., format)| format.label.as_str())
             .collect(),
-        reasoning_open: fitting.iter().any(|(.., format)| format.reasoning_open),
+        reasoning_open: fitting.iter().any(|(.., format)| format.reasoning_open)
+            || OPENS_REASONING
+                .iter()
+                .any(|model| rank(&name, model).is_some()),
     })
 }
 
@@ -188,6 +203,32 @@ mod tests {
         assert_eq!(labels("c4ai-command-r-plus"), ["cohere_command_r"]);
         assert_eq!(labels("ibm-granite/granite-3.1-8b-instruct"), ["granite"]);
         assert_eq!(labels("ibm-granite/granite-4.0-h-small"), ["granite4"]);
+    }
+
+    #[test]
+    fn reasoning_is_open_where_the_template_opens_it() {
+        let opens = |name: &str| formats_for_model(name).is_some_and(|found| found.reasoning_open);
+        for name in [
+            "Qwen/Qwen3-235B-A22B-Thinking-2507",
+            "Qwen/QwQ-32B",
+            "deepseek-ai/DeepSeek-R1-0528",
+            "deepseek-r1:7b",
+            "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
+            "MiniMaxAI/MiniMax-M2",
+            "baidu/ERNIE-4.5-21B-A3B-Thinking",
+        ] {
+            assert!(opens(name), "{name}");
+        }
+        for name in [
+            "Qwen/Qwen3-235B-A22B-Instruct-2507",
+            "Qwen/Qwen3-8B",
+            "Qwen/Qwen2.5-7B-Instruct",
+            "deepseek-ai/DeepSeek-V3.1",
+            "openai/gpt-oss-120b",
+            "MiniMaxAI/MiniMax-M1-80k",
+        ] {
+            assert!(!opens(name), "{name}");
+        }
     }
 
     #[test]

@@ -324,6 +324,9 @@ impl Machine {
             let candidate = candidate?.behind(comments);
             self.state = State::Candidate(Box::new(candidate));
             Some(Flow::Go)
+        } else if place == Place::Whole && self.pending.is_some() {
+            // What separates it from the calls before is text only if it is no JSON.
+            Some(Flow::Wait)
         } else {
             self.emit_before(at, input);
             self.scan = at;

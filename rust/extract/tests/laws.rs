@@ -264,6 +264,9 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call></think>",
         "<think>a</think>b<think>c</think>d",
         "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>Ok.\n```tool_call\n{\"a\": 1}\n```\nSee ```python\n<tool_call>x\n</tool_call>",
+        "{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {}}",
+        "{\"name\": \"f\", \"args\": {}} , {\"name\": \"g\", \"args\": {}} ;\n[{\"name\": \"h\", \"args\": {}}]",
+        "{\"name\": \"f\", \"args\": {}}; { more}",
     ];
     let parser = Parser::new(Options::default()).unwrap();
     for text in texts {

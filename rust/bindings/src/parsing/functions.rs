@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyMapping, PyString, PyTuple};
 use turnwarden_extract::json;
 
+use super::limit::Limit;
 use super::parser::{PyResponseParser, given_parser, parse_batch, parse_text};
 use super::reply::{PyReply, ReplyData};
 use super::text::read_text;
@@ -246,13 +247,13 @@ pub(crate) fn serialize_workflow_response(workflow: &Bound<'_, PyAny>) -> PyResu
 #[pyo3(signature = (text, *, max_depth=None))]
 pub(crate) fn repair_json<'py>(
     text: &Bound<'py, PyAny>,
-    max_depth: Option<usize>,
+    max_depth: Option<Limit>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = text.py();
     let source = read_text(text, "a JSON text")?;
     let mut options = json::ReaderOptions::default();
     if let Some(max_depth) = max_depth {
-        options.max_depth = max_depth;
+        options.max_depth = max_depth.0;
     }
     let healed = json::repair(source.as_str(), &options).map_err(Error::Repair)?;
     read_json(py, &healed.json)

@@ -8,6 +8,7 @@ pub(crate) mod formats;
 pub(crate) mod functions;
 pub(crate) mod keys;
 pub(crate) mod kinds;
+pub(crate) mod limit;
 pub(crate) mod parser;
 pub(crate) mod reply;
 pub(crate) mod stream;

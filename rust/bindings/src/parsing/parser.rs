@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use turnwarden_extract::{self as extract, Limits, Options, Parser, Tools};
 
 use super::formats::PyFormat;
+use super::limit::Limit;
 use super::reply::{PyReply, ReplyData};
 use super::stream::{PyEventIterator, PyResponseStream};
 use super::text::{Text, read_text};
@@ -134,8 +135,8 @@ impl Settings {
 /// What goes over a limit becomes a fault; what came before is kept.
 ///
 /// Raises:
-///     ConfigurationError: When a format label is unknown or given twice, or a tool definition
-///         cannot be read.
+///     ConfigurationError: When a format label is unknown or given twice, a tool definition
+///         cannot be read, or a limit is negative.
 ///
 /// Example:
 ///     >>> parser = turnwarden.ResponseParser(formats=["hermes"])
@@ -174,10 +175,10 @@ impl PyResponseParser {
         reasoning_open: Option<bool>,
         calls_in_reasoning: bool,
         buffer_arguments: bool,
-        max_depth: Option<usize>,
-        max_reply_bytes: Option<usize>,
-        max_calls: Option<usize>,
-        max_argument_bytes: Option<usize>,
+        max_depth: Option<Limit>,
+        max_reply_bytes: Option<Limit>,
+        max_calls: Option<Limit>,
+        max_argument_bytes: Option<Limit>,
     ) -> PyResult<Self> {
         let defaults = Settings::default();
         let chosen = formats.map(read_formats).transpose()?;
@@ -193,10 +194,11 @@ impl PyResponseParser {
             reasoning_open: reasoning_open.unwrap_or(opened),
             calls_in_reasoning,
             buffer_arguments,
-            max_depth: max_depth.unwrap_or(defaults.max_depth),
-            max_reply_bytes: max_reply_bytes.unwrap_or(defaults.max_reply_bytes),
-            max_calls: max_calls.unwrap_or(defaults.max_calls),
-            max_argument_bytes: max_argument_bytes.unwrap_or(defaults.max_argument_bytes),
+            max_depth: max_depth.map_or(defaults.max_depth, |limit| limit.0),
+            max_reply_bytes: max_reply_bytes.map_or(defaults.max_reply_bytes, |limit| limit.0),
+            max_calls: max_calls.map_or(defaults.max_calls, |limit| limit.0),
+            max_argument_bytes: max_argument_bytes
+                .map_or(defaults.max_argument_bytes, |limit| limit.0),
         })
     }
 
@@ -232,10 +234,10 @@ impl PyResponseParser {
         reasoning_open: Option<bool>,
         calls_in_reasoning: bool,
         buffer_arguments: bool,
-        max_depth: Option<usize>,
-        max_reply_bytes: Option<usize>,
-        max_calls: Option<usize>,
-        max_argument_bytes: Option<usize>,
+        max_depth: Option<Limit>,
+        max_reply_bytes: Option<Limit>,
+        max_calls: Option<Limit>,
+        max_argument_bytes: Option<Limit>,
     ) -> PyResult<Self> {
         let Some(model) = extract::formats_for_model(name) else {
             return Err(Error::UnknownModel(name.to_owned()).into());
@@ -248,10 +250,11 @@ impl PyResponseParser {
             reasoning_open: reasoning_open.unwrap_or(model.reasoning_open),
             calls_in_reasoning,
             buffer_arguments,
-            max_depth: max_depth.unwrap_or(defaults.max_depth),
-            max_reply_bytes: max_reply_bytes.unwrap_or(defaults.max_reply_bytes),
-            max_calls: max_calls.unwrap_or(defaults.max_calls),
-            max_argument_bytes: max_argument_bytes.unwrap_or(defaults.max_argument_bytes),
+            max_depth: max_depth.map_or(defaults.max_depth, |limit| limit.0),
+            max_reply_bytes: max_reply_bytes.map_or(defaults.max_reply_bytes, |limit| limit.0),
+            max_calls: max_calls.map_or(defaults.max_calls, |limit| limit.0),
+            max_argument_bytes: max_argument_bytes
+                .map_or(defaults.max_argument_bytes, |limit| limit.0),
         })
     }
 
