@@ -418,6 +418,10 @@ impl Machine {
         if !complete {
             return self.give_up(candidate, end, input);
         }
+        if end < self.done {
+            // More was let go while its end was in doubt.
+            self.take_back_json(&mut candidate);
+        }
         self.emit(input, end);
         self.scan = end;
         Flow::Go

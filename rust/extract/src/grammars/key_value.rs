@@ -330,9 +330,6 @@ impl KeyValueItem {
                 Next::Wait
             }
             Status::Failed(error) => Next::Failed(Read::failed(error, self.start)),
-            Status::Done {
-                complete: false, ..
-            } if input.last => Next::Cut,
             Status::Done { end, .. } => {
                 self.at = end;
                 Next::Go

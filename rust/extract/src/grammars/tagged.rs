@@ -129,7 +129,7 @@ impl TaggedItem {
                 Stage::Until(key, kind, end, from) => {
                     self.read_until(key, kind, end, from, calls, input)
                 }
-                Stage::Json => self.read_json(context, input),
+                Stage::Json => self.read_json(input),
                 Stage::Junk(from) => self.skip_junk(from, context, input),
             };
             match next {
@@ -344,7 +344,7 @@ impl TaggedItem {
         }
     }
 
-    fn read_json(&mut self, context: Context<'_>, input: Input<'_>) -> Next {
+    fn read_json(&mut self, input: Input<'_>) -> Next {
         let Some(reading) = &mut self.body else {
             return Next::Go;
         };
@@ -354,12 +354,8 @@ impl TaggedItem {
                 Next::Wait
             }
             Status::Failed(error) => Next::Failed(Read::failed(error, self.start)),
-            Status::Done {
-                complete: false, ..
-            } if input.last => Next::Cut,
             Status::Done { end, .. } => {
                 self.at = end;
-                let _ = context;
                 Next::Go
             }
         }
