@@ -7,6 +7,8 @@ STAMPS := $(VENV)/.stamps
 NATIVE := python/turnwarden/_core.abi3.so
 RUST_SOURCES := $(shell find rust -name target -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print) Cargo.toml Cargo.lock
 FUZZ_SECONDS ?= 20
+# Property tests draw the same cases in each run; see CONTRIBUTING.md for new ones.
+export PROPTEST_RNG_SEED ?= 20261201
 CARGO_PACKAGES := --workspace --exclude turnwarden-bindings
 
 .PHONY: help demo test test-rust test-python lint format bench bench-smoke fuzz wheel check-wheel clean

@@ -1,7 +1,17 @@
-"""Collects the Python blocks of README.md and docs/*.md: run in order, a namespace a file."""
+"""Collects the Python blocks of README.md and docs/*.md: run in order, a namespace a file.
 
+Property tests draw the same examples in each run, so that a change is judged and not chance; new
+ones are drawn with `HYPOTHESIS_PROFILE=default` (see CONTRIBUTING.md).
+"""
+
+import os
+
+from hypothesis import settings
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+
+settings.register_profile("repeatable", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],

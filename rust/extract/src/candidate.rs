@@ -11,7 +11,7 @@ use crate::native;
 use crate::plan::SyntaxId;
 use crate::prose::Wait;
 use crate::reading::Reading;
-use crate::workflow::Progress;
+use crate::workflow::{Progress, is_list};
 use crate::{Repair, Span};
 
 /// How much of JSON in prose is read before its first keys are looked at.
@@ -301,6 +301,9 @@ impl Machine {
                 }
             }
             if in_object && member.depth == 1 && key == "next" && member.kind == Kind::Array {
+                if is_list(&candidate.reading, candidate.seen).is_none() {
+                    return;
+                }
                 candidate.next = Some(candidate.seen);
                 if candidate.content_first && self.reads_workflow() {
                     return self.begin_workflow(candidate, input);

@@ -61,7 +61,10 @@ impl Machine {
                         }
                     }
                     ("content", Kind::Null) => {}
-                    ("next", Kind::Array) => progress.next = Some(progress.seen),
+                    ("next", Kind::Array) => match is_list(reader, progress.seen) {
+                        None => return,
+                        Some(_) => progress.next = Some(progress.seen),
+                    },
                     _ => {
                         if !member.closed {
                             return;
@@ -280,6 +283,17 @@ impl Machine {
         self.out.fault(fault(fault_of(error), error.offset, None));
         self.state = State::Unreadable;
     }
+}
+
+/// Whether a member is a list beyond doubt: until its first item is known, what looks like one may
+/// turn out to be an object whose brace is wrong. None: the text so far does not tell.
+pub(crate) fn is_list(reading: &Reading, index: usize) -> Option<bool> {
+    let member = reading.member(index)?;
+    if member.kind != Kind::Array {
+        return Some(false);
+    }
+    let known = member.output.start < reading.settled();
+    known.then_some(true)
 }
 
 /// How much of the inside of a string literal can be decoded: no escape, and no pair, is cut.

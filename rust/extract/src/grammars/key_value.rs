@@ -49,6 +49,8 @@ enum Next {
     Wait,
     Closed(usize),
     Cut,
+    /// The JSON body was not closed; it ends here.
+    CutAt(usize),
     Failed(Read),
 }
 
@@ -161,6 +163,10 @@ impl KeyValueItem {
                 Next::Failed(read) => return read,
                 Next::Closed(end) => {
                     drafts.push(self.draft(end, true, context));
+                    return Read::Done(end);
+                }
+                Next::CutAt(end) => {
+                    drafts.push(self.draft(end, false, context));
                     return Read::Done(end);
                 }
                 Next::Cut => {
@@ -330,6 +336,10 @@ impl KeyValueItem {
                 Next::Wait
             }
             Status::Failed(error) => Next::Failed(Read::failed(error, self.start)),
+            Status::Done {
+                end,
+                complete: false,
+            } => Next::CutAt(end),
             Status::Done { end, .. } => {
                 self.at = end;
                 Next::Go

@@ -140,6 +140,10 @@ impl TaggedItem {
                     drafts.push(self.draft(end, true, context));
                     return Read::Done(end);
                 }
+                Next::CutAt(end) => {
+                    drafts.push(self.draft(end, false, context));
+                    return Read::Done(end);
+                }
                 Next::Cut => {
                     let end = input.text.len();
                     drafts.push(self.draft(end, false, context));
@@ -354,6 +358,10 @@ impl TaggedItem {
                 Next::Wait
             }
             Status::Failed(error) => Next::Failed(Read::failed(error, self.start)),
+            Status::Done {
+                end,
+                complete: false,
+            } => Next::CutAt(end),
             Status::Done { end, .. } => {
                 self.at = end;
                 Next::Go
@@ -432,6 +440,8 @@ enum Next {
     Closed(usize),
     /// The text ended first.
     Cut,
+    /// The JSON body was not closed; it ends here.
+    CutAt(usize),
     Failed(Read),
 }
 
