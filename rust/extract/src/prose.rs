@@ -621,7 +621,13 @@ impl Machine {
         if roles.ends_turn {
             return self.begin_tokens(hit, input);
         }
-        let beside = input.slice(self.done, hit.start).trim().is_empty()
+        // Behind a fence that may still be text it is not known what it stands beside.
+        let in_doubt = self
+            .fence
+            .as_ref()
+            .is_some_and(|fence| fence.fate == FenceFate::Open);
+        let beside = !in_doubt
+            && input.slice(self.done, hit.start).trim().is_empty()
             && (self.pending.is_some() || self.out.follows_markup());
         if roles.closes_calls && beside {
             return self.drop_marker(hit, input);

@@ -90,6 +90,11 @@ impl Reading {
         }
     }
 
+    /// Whether nothing will change any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
     pub(crate) fn kind(&self) -> Option<Kind> {
         self.reader.kind()
     }

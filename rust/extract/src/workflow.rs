@@ -292,7 +292,7 @@ pub(crate) fn is_list(reading: &Reading, index: usize) -> Option<bool> {
     if member.kind != Kind::Array {
         return Some(false);
     }
-    let known = member.output.start < reading.settled();
+    let known = reading.is_over() || member.output.start < reading.settled();
     known.then_some(true)
 }
 
