@@ -733,7 +733,7 @@ impl Machine {
     }
 
     fn begin_tokens(&mut self, hit: Hit, input: Input<'_>) -> Flow {
-        self.emit_before(hit.start, input);
+        self.emit(input, hit.start);
         self.state = State::Tokens(hit.start, hit.end);
         Flow::Go
     }

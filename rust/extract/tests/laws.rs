@@ -267,6 +267,8 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "{\"content\": \"hi\", \"next\": [\"next\": [{\"mcp\": \"a\", \"args\": {}}]}",
         "{content:\",\"next\":[\"\":",
         ">{content:\",\"next\":[]<",
+        "[{name:\",\"arguments\":{] <|im_end|>x",
+        "{\"mcp\": \"a\", \"args\": {}}\n<|im_end|><|open|>",
         "{name:\",\"arguments\":{}}\n```\n<end_function_call>",
         "{name:\",\"parameters\":{q:}}\n```\n</atem:function_calls>",
         "d{content:\",\"next\":[{[",
