@@ -166,6 +166,19 @@ def test_lines_are_short(caplog: pytest.LogCaptureFixture) -> None:
     assert len(caplog.records[0].getMessage()) < 1000
 
 
+@pytest.mark.parametrize(("reason", "shown"), [("loop.exact", True), ("ada@example.org", False)])
+def test_reason_is_logged_when_it_is_a_code(
+    caplog: pytest.LogCaptureFixture, reason: str, shown: bool
+) -> None:
+    event = RunFinished(run_id="r", sequence=0, timestamp=0.0, status="stopped", reason=reason)
+    with caplog.at_level(logging.DEBUG):
+        LoggingSink()(event)
+    assert (reason in caplog.text) is shown
+    with caplog.at_level(logging.DEBUG):
+        LoggingSink(content=True)(event)
+    assert reason in caplog.text
+
+
 def test_level_and_logger_are_chosen() -> None:
     logger = logging.getLogger("test.events")
     records: list[logging.LogRecord] = []

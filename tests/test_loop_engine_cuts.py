@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -45,15 +46,14 @@ class World:
         """Everything done is in the run, and the history is valid."""
         check_history(run.messages, style)
         assert run.iterations >= self.replies
-        statuses: dict[str, str] = {}
+        made: Counter[str] = Counter()
+        done: Counter[str] = Counter()
         for record in run.results:
             key = f"{record.tool_name} {(record.arguments or {}).get('n')}"
-            statuses[key] = record.status
-            assert record.status != "completed" or key not in self.ended or record.result
-        for key in self.begun:
-            assert key in statuses, f"{key} was begun and is not on record"
-        for key in self.ended:
-            assert statuses[key] in ("completed", "unfinished")
+            made[key] += record.status in ("completed", "failed", "timed_out", "unfinished")
+            done[key] += record.status == "unfinished" or record.result is not None
+        assert Counter(self.begun) <= made, "a call that was begun is not on record"
+        assert Counter(self.ended) <= done, "a result is not on record"
         assert run.summary
         assert json.dumps(run.to_dict())
         assert self.replies - 1 <= sum(m["role"] == "assistant" for m in run.messages)
@@ -309,6 +309,88 @@ def test_thread_is_abandoned_and_reported_when_the_run_is_cancelled() -> None:
     asyncio.run(main())
 
 
+# Every way to end, at every point
+
+
+WAYS = {
+    "answered": ("completed", "answered"),
+    "hard limit": ("stopped", "recursion.hard_limit"),
+    "loop": ("stopped", "loop.exact"),
+    "terminated": ("stopped", "enough"),
+    "needs input": ("paused", "needs_input"),
+    "model raises": ("failed", "model.error"),
+    "model gives nonsense": ("failed", "model.error"),
+    "cancelled": ("cancelled", "cancelled"),
+    "interrupted": ("cancelled", "cancelled"),
+    "timeout": ("cancelled", "cancelled"),
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_end_keeps_what_was_done(way: str, turns: int, style: Any) -> None:
+    """So many good turns, with parallel calls and a failing one, then the end."""
+    world = World()
+
+    async def work(n: int) -> int:
+        world.begun.append(f"work {n}")
+        await asyncio.sleep(0)
+        world.ended.append(f"work {n}")
+        return n + 1
+
+    def fail(n: int) -> int:
+        world.begun.append(f"fail {n}")
+        raise ValueError("boom")
+
+    async def end(n: int) -> Any:
+        if way == "terminated":
+            return StandardToolResponse(
+                "completed", "m", should_terminate=True, termination_reason="enough"
+            )
+        if way == "needs input":
+            return StandardToolResponse("needs_input", "Which?")
+        if way == "cancelled":
+            raise asyncio.CancelledError
+        if way == "interrupted":
+            signal.raise_signal(signal.SIGINT)
+        return await asyncio.sleep(30)
+
+    def model(messages: list[Any]) -> Any:
+        done = world.replies
+        world.replies += 1
+        if done < turns:
+            return calls(("work", {"n": 10 * done + 1}), ("fail", {"n": done}), text="Going on.")
+        if way == "loop":
+            return calls(("work", {"n": 99}))
+        if way == "hard limit":
+            return calls(("work", {"n": 10 * done + 1}))
+        if way.startswith("model"):
+            world.replies -= 1
+            if way == "model raises":
+                raise OSError("gone")
+            return {"foo": 1}
+        return "Done." if way == "answered" else calls(("work", {"n": 98}), ("end", {"n": 97}))
+
+    limit = turns + 2 if way == "hard limit" else 30
+    guard = {"recursion": {"hard_limit": limit}}
+    loop = AgentLoop(model, [work, fail, end], guard, message_style=style)
+
+    async def within_time() -> RunResult:
+        async with asyncio.timeout(0.05):
+            return await loop.run("go")
+
+    try:
+        run = asyncio.run(within_time()) if way == "timeout" else loop.run_sync("go")
+    except (Exception, KeyboardInterrupt, asyncio.CancelledError) as error:
+        run = run_so_far(error)
+    assert (run.status, run.reason) == WAYS[way]
+    world.check(run, style)
+    assert len([record for record in run.results if record.tool_name == "fail"]) == turns
+    assert run.guard.context.current_iteration >= run.iterations >= turns
+    assert [m["role"] for m in run.messages].count("assistant") >= turns
+
+
 # Ctrl-C
 
 
@@ -400,6 +482,28 @@ def test_interrupted_anywhere_in_the_engine(style: Any, stride: int) -> None:
         assert result.status == "paused"
         break
     assert kept > 1500 // stride
+
+
+def test_ctrl_c_in_one_of_several_calls_ends_the_others() -> None:
+    ended: list[str] = []
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append("wait")
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    reply = calls(("wait", {}), ("interrupt", {}), ("wait", {}))
+    with pytest.raises(RunInterrupted) as caught:
+        AgentLoop(lambda _: reply, [wait, interrupt]).run_sync("go")
+    run = caught.value.run
+    check_history(run.messages)
+    assert run.status == "cancelled"
+    assert [record.status for record in run.results] == ["unfinished"] * 3
+    assert ended
 
 
 def test_ctrl_c_in_a_synchronous_tool_keeps_what_was_done() -> None:

@@ -307,7 +307,7 @@ def test_run_is_plain_data() -> None:
 # Guard
 
 
-@pytest.mark.parametrize("guard", [WorkflowGuardConfig(), WorkflowGuard()])
+@pytest.mark.parametrize("guard", [WorkflowGuardConfig(), WorkflowGuard(), {"verbose": True}])
 def test_guard_stops_a_loop_with_everything_kept(guard: Any) -> None:
     run = execute_workflow_sync(
         workflow(*["a"] * 20, x=1), lambda *_: "same", guard=guard, on_error="continue"

@@ -390,6 +390,8 @@ def test_workflow_round_trips_through_plain_data() -> None:
     )
     data = json.loads(json.dumps(workflow.to_dict()))
     assert OwnedWorkflow.from_dict(data, ToolStep) == workflow
+    assert OwnedWorkflow.from_dict(data) == workflow
+    assert type(Workflow.from_dict({"id": "w", "steps": [{"id": "a"}]}).steps[0]) is WorkflowStep
     assert pickle.loads(pickle.dumps(workflow)) == workflow
     assert copy.deepcopy(workflow) == workflow
 

@@ -20,7 +20,18 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Self,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)
 
 from turnwarden._core import TurnwardenError
 
@@ -211,22 +222,22 @@ class Workflow(Generic[StepT]):
         cls, data: Mapping[str, Any], step_type: type[MadeStepT]
     ) -> Workflow[MadeStepT]: ...
     @classmethod
-    def from_dict(
-        cls, data: Mapping[str, Any], step_type: type[WorkflowStep] = WorkflowStep
-    ) -> Any:
+    def from_dict(cls, data: Mapping[str, Any], step_type: type[WorkflowStep] | None = None) -> Any:
         """Make a workflow of plain data.
 
         Args:
             data: The fields by name; `id` is required, `steps` are mappings.
-            step_type: What the steps become.
+            step_type: What the steps become; by default what a subclass such as
+                `class Job(Workflow[ToolStep])` says, else `WorkflowStep`.
 
         Raises:
             StateError: A field is missing, unknown or not of its declared type.
         """
         _check_mapping(data, "workflow")
         steps = _as_steps(data.get("steps", ()), "workflow.steps")
+        kind = _step_type_of(cls) if step_type is None else step_type
         made = [
-            _from_dict(step_type, step, f"workflow.steps[{position}]")
+            _from_dict(kind, step, f"workflow.steps[{position}]")
             for position, step in enumerate(steps)
         ]
         return _from_dict(cls, {**data, "steps": tuple(made)}, "workflow", given=("steps",))
@@ -731,6 +742,16 @@ def _changed_dataclass(
             raise StateError(f"{path}.{name}", f"cannot be set: {kind} has no such field")
     cleared = {name: None for name in removed if name in names}
     return dataclasses.replace(holder, **cleared, **changes)
+
+
+def _step_type_of(kind: type[Workflow[Any]]) -> type[WorkflowStep]:
+    """The type of step that a subclass of `Workflow[...]` names."""
+    for ancestor in kind.__mro__:
+        for base in getattr(ancestor, "__orig_bases__", ()):
+            named = get_args(base)
+            if get_origin(base) is Workflow and named and isinstance(named[0], type):
+                return named[0]
+    return WorkflowStep
 
 
 MadeT = TypeVar("MadeT")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -536,11 +537,17 @@ class LoggingSink:
             if entry.name in _IN_EVERY_LINE or entry.metadata.get("holds") in self._hidden:
                 continue
             value = getattr(event, entry.name)
-            if value is not None:
+            is_hidden = entry.name == "reason" and self._is_said(value)
+            if value is not None and not is_hidden:
                 parts.append(f"{entry.name}={_short(_plain(value))}")
         return " ".join(parts)
 
+    def _is_said(self, reason: object) -> bool:
+        """Whether a reason is no code but a tool's own words, and these are hidden."""
+        return "content" in self._hidden and _CODE.fullmatch(str(reason)) is None
 
+
+_CODE: Final = re.compile(r"[a-z0-9_.]{1,64}")
 _IN_EVERY_LINE: Final = frozenset({"run_id", "sequence", "timestamp"})
 
 

@@ -12,10 +12,11 @@ has its record.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
-from turnwarden._core import ResponseParser
+from turnwarden._core import ConfigurationError, ResponseParser
 from turnwarden.engine.asking import wants_tools
 from turnwarden.engine.driving import refuse_running_loop, run_sync
 from turnwarden.engine.errors import RunInterrupted
@@ -100,7 +101,7 @@ class AgentLoop:
             options={"tools": self.tool_definitions} if wants_tools(model) else {},
             tools=self.tools,
             guard=_guard_config(guard),
-            parser=_parser_for(self.tools) if parser is None else parser,
+            parser=_parser_for(self.tools.values()) if parser is None else parser,
             max_parallel_tools=max_parallel_tools,
             tool_timeout=tool_timeout,
             style=OPENAI if message_style == "openai" else ANTHROPIC,
@@ -119,7 +120,7 @@ class AgentLoop:
     ) -> Self:
         """Make a loop with the limits of a `WorkflowConfig`.
 
-        Its `model`, when it names one, picks the syntax that replies are read in.
+        Its `model`, when it names one that is known, picks the syntax that replies are read in.
 
         Args:
             config: The configuration.
@@ -131,8 +132,7 @@ class AgentLoop:
         options.setdefault("guard", config.guard_config())
         options.setdefault("tool_timeout", config.tool_timeout)
         if config.model is not None:
-            definitions = [item.to_openai() for item in collected]
-            options.setdefault("parser", ResponseParser.for_model(config.model, tools=definitions))
+            options.setdefault("parser", _parser_for(collected, config.model))
         return cls(model, collected, **options)
 
     async def run(self, messages: str | Iterable[Any]) -> RunResult:
@@ -242,10 +242,13 @@ def _guard_config(guard: Any) -> WorkflowGuardConfig:
     )
 
 
-def _parser_for(tools: Mapping[str, Tool]) -> ResponseParser:
-    if not tools:
-        return ResponseParser()
-    return ResponseParser(tools=[item.to_openai() for item in tools.values()])
+def _parser_for(tools: Iterable[Tool], model_name: str | None = None) -> ResponseParser:
+    """A parser that knows the tools, and the syntax of the model if that is known."""
+    definitions = [item.to_openai() for item in tools] or None
+    if model_name is not None:
+        with contextlib.suppress(ConfigurationError):  # such as a model behind a native API
+            return ResponseParser.for_model(model_name, tools=definitions)
+    return ResponseParser(tools=definitions)
 
 
 class EventStream:

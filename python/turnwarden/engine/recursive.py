@@ -112,7 +112,7 @@ async def execute_workflow(
     max_depth: int | None = None,
     max_calls: int = DEFAULT_MAX_CALLS,
     on_error: OnError = "stop",
-    guard: WorkflowGuard | WorkflowGuardConfig | None = None,
+    guard: WorkflowGuard | WorkflowGuardConfig | Mapping[str, Any] | None = None,
     on_event: EventSink | None = None,
     workflow_id: str | None = None,
     revision: str | None = None,
@@ -162,7 +162,7 @@ def execute_workflow_sync(
     max_depth: int | None = None,
     max_calls: int = DEFAULT_MAX_CALLS,
     on_error: OnError = "stop",
-    guard: WorkflowGuard | WorkflowGuardConfig | None = None,
+    guard: WorkflowGuard | WorkflowGuardConfig | Mapping[str, Any] | None = None,
     on_event: EventSink | None = None,
     workflow_id: str | None = None,
     revision: str | None = None,
@@ -192,7 +192,7 @@ def start_workflow(
     max_depth: int | None = None,
     max_calls: int = DEFAULT_MAX_CALLS,
     on_error: OnError = "stop",
-    guard: WorkflowGuard | WorkflowGuardConfig | None = None,
+    guard: WorkflowGuard | WorkflowGuardConfig | Mapping[str, Any] | None = None,
     on_event: EventSink | None = None,
     workflow_id: str | None = None,
     revision: str | None = None,
@@ -277,7 +277,7 @@ class WorkflowExecution:
         max_depth: int | None = None,
         max_calls: int = DEFAULT_MAX_CALLS,
         on_error: OnError = "stop",
-        guard: WorkflowGuard | WorkflowGuardConfig | None = None,
+        guard: WorkflowGuard | WorkflowGuardConfig | Mapping[str, Any] | None = None,
         on_event: EventSink | None = None,
         workflow_id: str | None = None,
         revision: str | None = None,
@@ -294,7 +294,8 @@ class WorkflowExecution:
         if on_error not in ("stop", "continue"):
             raise ValueError(f"on_error must be 'stop' or 'continue', not {on_error!r}")
         self._on_error = on_error
-        self._guard = WorkflowGuard(guard) if isinstance(guard, WorkflowGuardConfig) else guard
+        is_config = isinstance(guard, (WorkflowGuardConfig, Mapping))
+        self._guard = WorkflowGuard(guard) if is_config else guard
         self.run_id = f"run-{secrets.token_hex(8)}"
         sinks = [] if on_event is None else [on_event]
         self._events = EventEmitter(self.run_id, sinks, workflow_id=workflow_id, revision=revision)
@@ -500,7 +501,7 @@ class WorkflowExecution:
         self._events.emit(
             GuardSpoke,
             action=str(verdict.action),
-            reason=verdict.force_terminate_reason,
+            reason=verdict.force_terminate_reason or next(iter(verdict.reasons), None),
             message=verdict.warning_message,
         )
         if not verdict.allow_continue:

@@ -558,7 +558,7 @@ class Run:
         self._events.emit(
             GuardSpoke,
             action=str(verdict.action),
-            reason=verdict.force_terminate_reason,
+            reason=verdict.force_terminate_reason or next(iter(verdict.reasons), None),
             message=verdict.warning_message,
         )
 
