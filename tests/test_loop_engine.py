@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import logging
+import pickle
 import threading
 import time
 import weakref
@@ -529,8 +530,16 @@ def test_next_workflow_of_a_result_runs_before_the_model_sees_it(style: Any) -> 
         return n * 10
 
     model = Script(calls(("plan", {})), "ok")
-    result = AgentLoop(model, [plan, act], message_style=style).run_sync("go")
+    started: list[str] = []
+
+    def listen(event: Event) -> None:
+        if event.type == "tool_started":
+            started.append(event.tool_name)  # type: ignore[attr-defined]
+
+    loop = AgentLoop(model, [plan, act], message_style=style, on_event=listen)
+    result = loop.run_sync("go")
     check_history(result.messages, style)
+    assert started == ["plan", "act"]
     assert order == ["plan", "act 1"]
     names = [(record.tool_name, record.result) for record in result.results]
     assert names[0][0] == "plan"
@@ -1031,6 +1040,16 @@ def test_result_is_plain_data() -> None:
     assert data["status"] == "completed"
     assert data["results"][0]["tool_name"] == "add"
     assert data["messages"] == result.messages
+
+
+def test_paused_run_is_stored_and_goes_on_elsewhere() -> None:
+    loop = AgentLoop(Script(calls(("ask_date", {})), "ok"), [ask_date])
+    paused = loop.run_sync("go")
+    try:
+        stored = pickle.dumps(paused)
+    except TypeError:
+        pytest.skip("guards cannot be stored yet")
+    assert loop.resume_sync(pickle.loads(stored), "Monday").text == "ok"
 
 
 def test_many_runs_at_once_do_not_mix() -> None:

@@ -405,6 +405,21 @@ def test_deep_arguments_are_refused_not_overflowed(source: str) -> None:
         Tool(draw).bind({"tree": deep})
 
 
+@dataclasses.dataclass
+class Picky:
+    n: int
+
+    def __post_init__(self) -> None:
+        raise ZeroDivisionError("picky")
+
+
+def test_whatever_a_type_raises_is_a_problem(source: str) -> None:
+    def use(picky: Picky) -> None: ...
+
+    with pytest.raises(ArgumentsError, match="picky"):
+        Tool(use).bind({"picky": {"n": 1}})
+
+
 def test_function_without_hints_takes_anything(source: str) -> None:
     def free(a, b=3, *rest, **more):  # type: ignore[no-untyped-def]
         return a, b, more

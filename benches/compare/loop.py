@@ -22,7 +22,7 @@ from turnwarden.engine import AgentLoop
 
 from benches.compare.measure import Effort, measure, seconds, table
 
-ITERATIONS = 10
+ITERATIONS = 20
 BAR = 60e-6
 
 GUARD = WorkflowGuardConfig(

@@ -366,21 +366,22 @@ def as_workflow(workflow: object) -> WorkflowJsonResponse:
 
 def render_outcome(outcome: ToolOutcome) -> str:
     """What the model reads of an outcome."""
+    is_plain = outcome.status is ToolExecutionStatus.COMPLETED and not outcome.message
+    if is_plain and outcome.next_step_hint is None and outcome.success:
+        return render_value(outcome.data)
     if not outcome.success:
         parts: dict[str, Any] = {"error": outcome.error}
-    elif outcome.status is ToolExecutionStatus.COMPLETED and not outcome.message:
+    elif is_plain:
         parts = {}
     else:
         parts = {"status": outcome.status.value, "message": outcome.message or None}
     parts["next_step_hint"] = outcome.next_step_hint
     said = {key: value for key, value in parts.items() if value is not None}
-    if not said:
-        return render_value(outcome.data)
     if said.keys() == {"error"} and outcome.data is None:
         return f"Error: {outcome.error}"
     if said.keys() == {"status", "message"} and outcome.data is None:
-        is_plain = outcome.status is ToolExecutionStatus.COMPLETED
-        return outcome.message if is_plain else f"{outcome.status.value}: {outcome.message}"
+        is_done = outcome.status is ToolExecutionStatus.COMPLETED
+        return outcome.message if is_done else f"{outcome.status.value}: {outcome.message}"
     text = render_value({**said, "data": outcome.data} if outcome.data is not None else said)
     return text if outcome.success else f"Error: {text}"
 

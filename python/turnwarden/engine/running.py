@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
+import functools
 import logging
 import secrets
 import time
@@ -326,7 +327,8 @@ class Run:
 
     async def _ask(self) -> Answer:
         guidance = self._guard.guidance()
-        self._events.emit(IterationStarted, iteration=self._iterations, guidance=guidance)
+        if self._events.sinks:
+            self._events.emit(IterationStarted, iteration=self._iterations, guidance=guidance)
         prompt = with_guidance(self._messages, guidance)
         settings = self._settings
         self._asking = Asking(settings.parser, self._report_progress)
@@ -443,14 +445,7 @@ class Run:
         """Run one call, and the workflow that it may return."""
         tool = cast("Tool", item.tool)
         item.started = time.perf_counter()
-        if self._events.sinks:
-            self._events.emit(
-                ToolStarted,
-                call_id=item.call.id,
-                tool_name=tool.name,
-                arguments=item.call.arguments,
-                turn=self._iterations,
-            )
+        self._report_start(item.call)
         outcome, status = await self._call_tool(item, tool, item.call, item.arguments or ([], {}))
         self._settle(item, outcome, status)
         if outcome.next_workflow is not None and outcome.next_workflow.next:
@@ -465,16 +460,17 @@ class Run:
     ) -> tuple[ToolOutcome, CallStatus]:
         default = self._settings.tool_timeout
         timeout = default if isinstance(tool.timeout, Unset) else tool.timeout
-
-        def abandon(seconds: float) -> None:
-            self._abandoned.append(AbandonedThread(tool.name, call.id, seconds))
-            _logger.warning("the thread of tool %r outlived its time: abandoned", tool.name)
-            self._events.emit(ToolAbandoned, call_id=call.id, tool_name=tool.name, seconds=seconds)
-
+        abandon = functools.partial(self._abandon, tool, call)
         outcome, status = await call_tool(tool, arguments, timeout, abandon)
         if outcome.should_terminate or outcome.status is ToolExecutionStatus.NEEDS_INPUT:
             item.signals = (*item.signals, (call, outcome))
         return outcome, status
+
+    def _abandon(self, tool: Tool, call: ToolCall, seconds: float) -> None:
+        """A thread is given up."""
+        self._abandoned.append(AbandonedThread(tool.name, call.id, seconds))
+        _logger.warning("the thread of tool %r outlived its time: abandoned", tool.name)
+        self._events.emit(ToolAbandoned, call_id=call.id, tool_name=tool.name, seconds=seconds)
 
     async def _run_next_workflow(self, item: _Call, outcome: ToolOutcome) -> None:
         """Make the calls that a result brings, before the model sees the result."""
@@ -483,7 +479,11 @@ class Run:
             tool = self._settings.tools.get(call.name)
             if tool is None:
                 return ToolOutcome.failed(self._unknown(call))
-            nested, _status = await self._call_tool(item, tool, call, tool.bind(call.arguments))
+            arguments = tool.bind(call.arguments)
+            started = time.perf_counter()
+            self._report_start(call)
+            nested, status = await self._call_tool(item, tool, call, arguments)
+            self._report_result(call, nested, status, time.perf_counter() - started)
             return nested
 
         item.following = WorkflowExecution(
@@ -502,18 +502,35 @@ class Run:
         if outcome.context:
             self._shared_data.update(outcome.context)
         item.text = render_outcome(outcome) if text is None else text
-        item.record = record = _record_of(item, outcome, status, self._iterations)
-        if self._events.sinks:
-            self._events.emit(
-                ToolFinished,
-                call_id=record.call_id,
-                tool_name=record.tool_name,
-                status=status,
-                duration=record.duration,
-                result=outcome.data,
-                error=outcome.error,
-                turn=self._iterations,
-            )
+        item.record = _record_of(item, outcome, status, self._iterations)
+        self._report_result(item.call, outcome, status, item.record.duration)
+
+    def _report_start(self, call: ToolCall) -> None:
+        if not self._events.sinks:
+            return
+        self._events.emit(
+            ToolStarted,
+            call_id=call.id,
+            tool_name=call.name,
+            arguments=call.arguments,
+            turn=self._iterations,
+        )
+
+    def _report_result(
+        self, call: ToolCall, outcome: ToolOutcome, status: CallStatus, duration: float | None
+    ) -> None:
+        if not self._events.sinks:
+            return
+        self._events.emit(
+            ToolFinished,
+            call_id=call.id,
+            tool_name=call.name,
+            status=status,
+            duration=duration,
+            result=outcome.data,
+            error=outcome.error,
+            turn=self._iterations,
+        )
 
     # The guard
 

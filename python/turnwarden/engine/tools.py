@@ -20,6 +20,7 @@ from turnwarden._core import TurnwardenError
 from turnwarden.engine.docstrings import read_docstring
 from turnwarden.engine.errors import ToolDefinitionError
 from turnwarden.engine.hints import HintError, HintReader, UnsupportedHintError, with_default
+from turnwarden.engine.results import error_text
 from turnwarden.state import UNSET, Unset
 
 __all__ = ["ArgumentsError", "Tool", "collect_tools", "tool"]
@@ -135,8 +136,8 @@ class Tool:
             except HintError as error:
                 problems.append(f"{name}{error.path}: {error.problem}")
                 continue
-            except RecursionError:
-                problems.append(f"{name}: is nested too deep")
+            except Exception as error:  # too deep, or what the types' own code raises
+                problems.append(f"{name}: {type(error).__name__}: {error_text(error)}")
                 continue
             if parameter.is_positional_only:
                 positional.append(value)
