@@ -10,6 +10,7 @@ import pickle
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -1040,6 +1041,19 @@ def test_result_is_plain_data() -> None:
     assert data["status"] == "completed"
     assert data["results"][0]["tool_name"] == "add"
     assert data["messages"] == result.messages
+
+
+def test_one_loop_serves_many_threads() -> None:
+    def model(messages: list[dict[str, Any]]) -> str:
+        n = int(messages[0]["content"])
+        return calls(("slow_add", {"a": n}), ("add", {"a": n})) if len(messages) == 1 else f"{n}"
+
+    loop = AgentLoop(model, [add, slow_add])
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda n: loop.run_sync(str(n)), range(80)))
+    for n, result in enumerate(results):
+        assert result.text == str(n)
+        assert [record.result for record in result.results] == [n + 1, n + 1]
 
 
 def test_paused_run_is_stored_and_goes_on_elsewhere() -> None:

@@ -102,6 +102,7 @@ def asynchronous_loop(world: World, style: Any) -> AgentLoop:
     ]  # fmt: skip
 
     async def model(messages: list[Any]) -> Any:
+        check_history(messages, style)
         await asyncio.sleep(0)
         reply = replies[world.replies]
 
@@ -357,6 +358,7 @@ def test_every_way_to_end_keeps_what_was_done(way: str, turns: int, style: Any) 
         return await asyncio.sleep(30)
 
     def model(messages: list[Any]) -> Any:
+        check_history(messages, style)
         done = world.replies
         world.replies += 1
         if done < turns:
