@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import json
 import logging
@@ -1059,11 +1060,18 @@ def test_one_loop_serves_many_threads() -> None:
 def test_paused_run_is_stored_and_goes_on_elsewhere() -> None:
     loop = AgentLoop(Script(calls(("ask_date", {})), "ok"), [ask_date])
     paused = loop.run_sync("go")
-    try:
-        stored = pickle.dumps(paused)
-    except TypeError:
-        pytest.skip("guards cannot be stored yet")
-    assert loop.resume_sync(pickle.loads(stored), "Monday").text == "ok"
+    stored = pickle.loads(pickle.dumps(paused))
+    assert stored == paused
+    assert stored.guard.context.current_iteration == 1
+    assert stored.guard.config == paused.guard.config
+    result = loop.resume_sync(stored, "Monday")
+    assert (result.text, result.guard.context.current_iteration) == ("ok", 2)
+
+
+def test_every_result_pickles() -> None:
+    for result in (run_of("ok"), run_of(calls(("add", {"a": 1})))):
+        assert pickle.loads(pickle.dumps(result)) == result
+        assert copy.deepcopy(result) == result
 
 
 def test_many_runs_at_once_do_not_mix() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from turnwarden._core import Reply
@@ -78,6 +78,12 @@ class RunResult:
     run_id: str = ""
     next_sequence: int = field(default=0, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A guard is pickled as its bytes, and goes on with the real clock.
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values["guard"] = (self.guard.to_bytes(), self.guard.config)
+        return _restore, (values,)
+
     def to_dict(self) -> dict[str, Any]:
         """All but the guard, as plain data where the tools' results are."""
         return {
@@ -93,3 +99,8 @@ class RunResult:
             "abandoned": [thread.to_dict() for thread in self.abandoned],
             "shared_data": self.shared_data,
         }
+
+
+def _restore(values: dict[str, Any]) -> RunResult:
+    data, config = values.pop("guard")
+    return RunResult(guard=WorkflowGuard.from_bytes(data, config), **values)
