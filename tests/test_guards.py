@@ -4,14 +4,13 @@ import copy
 import json
 import os
 import pickle
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import turnwarden
+from threads import in_threads
 from turnwarden import (
     DEFAULT_WORKFLOW_GUARD_CONFIG,
     Budget,
@@ -727,24 +726,6 @@ def test_a_copy_is_independent() -> None:
 def test_execution_ids_are_unique() -> None:
     ids = {WorkflowGuard().context.execution_id for _ in range(1000)}
     assert len(ids) == 1000
-
-
-def in_threads(work: Callable[[int], None], threads: int = 8) -> None:
-    errors: list[BaseException] = []
-
-    def guarded(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as error:  # shown by the assertion below
-            errors.append(error)
-
-    running = [threading.Thread(target=guarded, args=(n,)) for n in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join(timeout=60)
-    assert not errors
-    assert not any(thread.is_alive() for thread in running)
 
 
 def test_eight_threads_on_one_guard_lose_nothing() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threads import in_threads
 from turnwarden import LoopDetector, SessionGuards, WorkflowGuard, call_signature
 
 SAFE = set("_-.:/@#$+…\\u{}0123456789abcdef")
@@ -163,24 +164,6 @@ def test_a_guard_never_raises_for_what_a_model_did() -> None:
         guard.record_tool_call("y", {}, call_id)
         guard.record_tool_result("z", call_id)
     assert guard.check().allow_continue
-
-
-def in_threads(work: Any, threads: int = 8) -> None:
-    errors: list[BaseException] = []
-
-    def guarded(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as error:  # shown by the assertion below
-            errors.append(error)
-
-    running = [threading.Thread(target=guarded, args=(number,)) for number in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join(timeout=60)
-    assert not errors
-    assert not any(thread.is_alive() for thread in running)
 
 
 def test_eight_threads_on_many_guards_lose_nothing() -> None:

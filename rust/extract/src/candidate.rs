@@ -260,7 +260,7 @@ impl Machine {
             return self.give_up(candidate, offset, input);
         }
         if let Phase::Workflow(progress) = &mut candidate.phase {
-            self.tell_workflow(progress, &candidate.reading, input);
+            self.tell_workflow(progress, &candidate.reading);
         }
         match status {
             Status::NeedMore if !all => {
@@ -407,11 +407,11 @@ impl Machine {
         {
             self.begin_workflow(&mut candidate, input);
             if let Phase::Workflow(progress) = &mut candidate.phase {
-                self.tell_workflow(progress, &candidate.reading, input);
+                self.tell_workflow(progress, &candidate.reading);
             }
         }
         if let Phase::Workflow(progress) = candidate.phase {
-            self.end_workflow(progress, &candidate.reading, end, complete, input);
+            self.end_workflow(progress, &candidate.reading, end, complete);
             self.scan = end;
             return Flow::Go;
         }
@@ -689,7 +689,7 @@ impl Machine {
         input: Input<'_>,
     ) -> Flow {
         if let Phase::Workflow(progress) = candidate.phase {
-            self.tell_workflow_fault(progress, &candidate.reading, error, input);
+            self.tell_workflow_fault(progress, &candidate.reading, error);
             return Flow::Go;
         }
         self.give_up(candidate, error.offset, input)

@@ -40,12 +40,7 @@ impl Progress {
 
 impl Machine {
     /// Tells what has come of workflow JSON since the last time.
-    pub(crate) fn tell_workflow(
-        &mut self,
-        progress: &mut Progress,
-        reader: &Reading,
-        input: Input<'_>,
-    ) {
+    pub(crate) fn tell_workflow(&mut self, progress: &mut Progress, reader: &Reading) {
         while let Some(member) = reader.members().get(progress.seen) {
             if member.depth == 1 {
                 let key = reader.key(member);
@@ -56,7 +51,7 @@ impl Machine {
                                 return;
                             }
                             self.keep_array(progress, member);
-                        } else if !self.tell_content(progress, reader, input) {
+                        } else if !self.tell_content(progress, reader) {
                             return;
                         }
                     }
@@ -135,12 +130,7 @@ impl Machine {
     }
 
     /// Tells more of the content; true when all of it is told.
-    fn tell_content(
-        &mut self,
-        progress: &mut Progress,
-        reader: &Reading,
-        _input: Input<'_>,
-    ) -> bool {
+    fn tell_content(&mut self, progress: &mut Progress, reader: &Reading) -> bool {
         let Some(member) = reader.members().get(progress.seen) else {
             return true;
         };
@@ -180,7 +170,6 @@ impl Machine {
         reader: &Reading,
         end: usize,
         complete: bool,
-        _input: Input<'_>,
     ) {
         self.tell_unknown(&mut progress);
         if let Some(member) = reader.members().get(progress.seen) {
@@ -276,7 +265,6 @@ impl Machine {
         mut progress: Progress,
         reader: &Reading,
         error: Error,
-        _input: Input<'_>,
     ) {
         self.tell_unknown(&mut progress);
         self.out.repairs(reader.repairs().iter().copied());
