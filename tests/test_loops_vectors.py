@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from turnwarden import GuardAction, TextLoopDetector, WorkflowGuard
 
+VECTORS = Path(__file__).parent / "vectors"
 ROWS = [
     json.loads(line)
-    for line in (Path(__file__).parent / "vectors/loops.jsonl").read_text().splitlines()
+    for name in ("loops.jsonl", "loops_more.jsonl")
+    for line in (VECTORS / name).read_text(encoding="utf-8").splitlines()
 ]
 CALL_ROWS = [row for row in ROWS if row.get("calls")]
 

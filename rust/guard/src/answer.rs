@@ -54,10 +54,9 @@ impl Answer {
         } else {
             0
         };
-        let is_wordy = text.split_whitespace().nth(1).is_some();
         Self {
             hash: masked_hash(text, keys),
-            marks: said | if is_wordy { mark::WORDY } else { 0 },
+            marks: said | if has_words(text) { mark::WORDY } else { 0 },
         }
     }
 
@@ -65,13 +64,8 @@ impl Answer {
     #[must_use]
     pub fn of_value(value: Value<'_>, keys: &VolatileKeys) -> Self {
         let masked = MaskedValue::of(value, keys);
-        let is_empty = match value.first() {
-            Some(Token::Null | Token::Integer(0)) => true,
-            Some(Token::BeginArray | Token::BeginObject) => value.tokens().nth(2).is_none(),
-            _ => false,
-        };
         let mut marks = 0;
-        if is_empty {
+        if is_empty_value(value) {
             marks |= mark::NOTHING;
         }
         if masked.has_spaces {
@@ -259,6 +253,25 @@ impl<'a> MaskedValue<'a> {
 
 // What results and errors say.
 
+/// Whether a text has more than one word.
+fn has_words(text: &str) -> bool {
+    let without_spaces = || {
+        let letters = text.chars().take(LOOKED_AT).filter(|&c| needs_no_spaces(c));
+        letters.take(LETTERS_OF_WORDS).count() == LETTERS_OF_WORDS
+    };
+    text.split_whitespace().nth(1).is_some() || without_spaces()
+}
+
+/// Chinese and Japanese words are written without spaces, and most have one or two letters: so
+/// many letters are more than one word.
+const LETTERS_OF_WORDS: usize = 4;
+/// Characters that are looked at for them.
+const LOOKED_AT: usize = 256;
+
+const fn needs_no_spaces(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}')
+}
+
 fn begins_as_error(text: &str) -> bool {
     let text = text.trim_start().as_bytes();
     [&b"error"[..], b"traceback"].iter().any(|word| {
@@ -289,8 +302,19 @@ const TRANSIENT: &[&str] = &[
     "etimedout",
     "connection refused",
     "temporarily unavailable",
+    "超时",
+    "请求过于频繁",
+    "请求过多",
+    "频率限制",
+    "速率限制",
+    "限流",
+    "连接被拒绝",
+    "拒绝连接",
+    "暂时不可用",
+    "系统繁忙",
+    "服务繁忙",
 ];
-const UNKNOWN_TOOL: &[&str] = &["unknown tool", "no such tool"];
+const UNKNOWN_TOOL: &[&str] = &["unknown tool", "no such tool", "未知工具", "工具不存在"];
 /// Words that say the same when they follow `tool NAME`.
 const TOOL_IS: &[&str] = &["not found", "not available", "does not exist", "unknown"];
 
@@ -314,14 +338,11 @@ fn said_by_error(text: &str) -> u8 {
         let begins_word = before.is_none_or(|at| ends_word(bytes, at));
         let phrase = found.pattern().as_usize();
         if phrase < TRANSIENT.len() {
-            // `rate limits`, `ECONNRESET` and the like run on
-            let runs_on = ["rate", "econn"].iter().any(|open| {
-                TRANSIENT
-                    .get(phrase)
-                    .is_some_and(|name| name.starts_with(open))
-            });
+            let name = TRANSIENT.get(phrase).copied().unwrap_or_default();
+            // `rate limits`, `ECONNRESET` and the like run on; Chinese has no ends of words
+            let runs_on = ["rate", "econn"].iter().any(|open| name.starts_with(open));
             let ends_word = runs_on || ends_word(bytes, found.end());
-            if begins_word && ends_word {
+            if !name.is_ascii() || begins_word && ends_word {
                 said |= mark::TRANSIENT;
             }
         } else {
@@ -355,10 +376,47 @@ fn says_tool_is_unknown(text: &str) -> bool {
 /// What a search that found nothing says, all of it.
 const NOTHING: &[&str] = &["", "[]", "{}", "null", "none", "0", "not found"];
 /// What a line that begins so goes on to say does not matter.
-const NOTHING_AND_WHY: &[&str] = &["nothing found", "could not find"];
-/// `no matches`, `0 results`
+const NOTHING_AND_WHY: &[&str] = &[
+    "nothing found",
+    "nothing matched",
+    "could not find",
+    "未找到",
+    "没有找到",
+    "找不到",
+    "未查到",
+    "没有查到",
+    "未搜索到",
+    "没有匹配",
+    "没有结果",
+    "没有相关",
+    "无匹配",
+    "无结果",
+    "查无",
+    "暂无结果",
+    "共 0 条",
+    "共0条",
+];
+/// What a number of nothing is said with: `no matches`, `0 results`, `found no pages`.
+const NONE_OF: &[&str] = &["no ", "0 ", "found no ", "found 0 "];
+/// What is looked for.
 const NOTHINGS: &[&str] = &[
-    "matches", "match", "matching", "results", "result", "hits", "hit", "files", "file",
+    "matches",
+    "match",
+    "matching",
+    "results",
+    "result",
+    "hits",
+    "hit",
+    "files",
+    "file",
+    "documents",
+    "document",
+    "pages",
+    "page",
+    "records",
+    "record",
+    "rows",
+    "row",
 ];
 
 fn says_nothing_found(text: &str) -> bool {
@@ -377,10 +435,10 @@ fn says_nothing_found(text: &str) -> bool {
     {
         return true;
     }
-    if NOTHING_AND_WHY.iter().any(|head| says(head).is_some()) {
+    if NOTHING_AND_WHY.iter().any(|head| says(head).is_some()) || is_empty_json(line) {
         return true;
     }
-    let Some(rest) = says("no ").or_else(|| says("0 ")) else {
+    let Some(rest) = NONE_OF.iter().find_map(|head| says(head)) else {
         return false;
     };
     let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next();
@@ -389,6 +447,105 @@ fn says_nothing_found(text: &str) -> bool {
             .iter()
             .any(|known| known.eq_ignore_ascii_case(word))
     })
+}
+
+/// Whether a value holds nothing: null, zero, or a list or object without anything but that, as
+/// in `{"results": [], "total": 0}`. A zero that stands beside no empty place is a number.
+fn is_empty_value(value: Value<'_>) -> bool {
+    match value.first() {
+        Some(Token::Null | Token::Integer(0)) => return true,
+        Some(Token::BeginArray | Token::BeginObject) => {}
+        _ => return false,
+    }
+    let mut empties = 0;
+    // For each open container whether a key is due.
+    let mut keys_due: Vec<Option<bool>> = Vec::new();
+    let mut before = None;
+    for token in value.tokens() {
+        if let (Token::String(_), Some(Some(due @ true))) = (&token, keys_due.last_mut()) {
+            *due = false;
+            before = Some(token);
+            continue;
+        }
+        match token {
+            Token::BeginArray => keys_due.push(None),
+            Token::BeginObject => keys_due.push(Some(true)),
+            Token::EndArray | Token::EndObject => {
+                keys_due.pop();
+                let was_empty = matches!(before, Some(Token::BeginArray | Token::BeginObject));
+                empties += usize::from(was_empty);
+            }
+            Token::Null => empties += 1,
+            Token::Integer(0) => {}
+            Token::String([]) => {}
+            _ => return false,
+        }
+        if !matches!(token, Token::BeginArray | Token::BeginObject)
+            && let Some(Some(due)) = keys_due.last_mut()
+        {
+            *due = true;
+        }
+        before = Some(token);
+    }
+    empties > 0
+}
+
+/// The same for JSON text; it ends with the first thing that is something.
+fn is_empty_json(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    if !matches!(bytes.first(), Some(b'{' | b'[')) {
+        return false;
+    }
+    let mut empties = 0;
+    let mut at = 0;
+    let mut before = b' ';
+    while let Some(&byte) = bytes.get(at) {
+        let rest = bytes.get(at..).unwrap_or_default();
+        at += match byte {
+            b'"' => match length_of_empty_or_key(rest) {
+                Some(length) => length,
+                None => return false,
+            },
+            b'n' if rest.starts_with(b"null") => {
+                empties += 1;
+                4
+            }
+            b'0' => match rest.get(1) {
+                Some(b'.' | b'0'..=b'9' | b'e' | b'E' | b'x') => return false,
+                _ => 1,
+            },
+            b'{' | b'[' | b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => 1,
+            b'}' | b']' => {
+                empties += usize::from(matches!(before, b'{' | b'['));
+                1
+            }
+            _ => return false,
+        };
+        if !byte.is_ascii_whitespace() {
+            before = byte;
+        }
+    }
+    empties > 0
+}
+
+/// The length of a string that is empty or a key, with its quotes.
+fn length_of_empty_or_key(rest: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    let inside = rest.iter().skip(1).position(|&byte| match byte {
+        _ if escaped => {
+            escaped = false;
+            false
+        }
+        b'\\' => {
+            escaped = true;
+            false
+        }
+        _ => byte == b'"',
+    })?;
+    let length = inside + 2;
+    let after = rest.get(length..).unwrap_or_default();
+    let is_key = after.trim_ascii_start().first() == Some(&b':');
+    (is_key || inside == 0).then_some(length)
 }
 
 #[cfg(test)]
@@ -431,7 +588,55 @@ mod tests {
         assert_ne!(value(r#"["a", "b"]"#), value(r#"["a\u0001b"]"#));
         assert!(value("[]").nothing() && value("null").nothing() && value("0").nothing());
         assert!(!value("[0]").nothing() && !value("{\"a\": 1}").nothing());
+        for (json, is_nothing) in EMPTY_OR_NOT {
+            assert_eq!(value(json).nothing(), *is_nothing, "{json}");
+            assert_eq!(result(json).nothing(), *is_nothing, "{json} as text");
+        }
         assert!(value(r#"["two words"]"#).wordy() && !value(r#"["word"]"#).wordy());
+    }
+
+    const EMPTY_OR_NOT: &[(&str, bool)] = &[
+        (r#"{"results":[],"total":0}"#, true),
+        (
+            r#"{ "data" : { "items" : [ ] , "next" : null }, "q": "" }"#,
+            true,
+        ),
+        (r#"{"user":null}"#, true),
+        ("[[], {}]", true),
+        (r#"{"a\"b":[]}"#, true),
+        (r#"{"total":0}"#, false),
+        ("[0]", false),
+        (r#"{"ok":true,"items":[]}"#, false),
+        (r#"{"items":[],"q":"tea"}"#, false),
+        (r#"{"items":["x"]}"#, false),
+        (r#"["a", []]"#, false),
+        (r#"{"items":[],"total":10}"#, false),
+        (r#"{"id":7,"tags":[]}"#, false),
+        (r#"{"items":[],"score":0.5}"#, false),
+    ];
+
+    #[test]
+    fn more_than_one_word_needs_no_space_in_chinese_and_japanese() {
+        for text in ["two words", "没有结果", "見つかりません", "结果：没有"] {
+            assert!(result(text).wordy(), "{text}");
+        }
+        for text in ["False", "否", "不可用", "已售罄", "12", ""] {
+            assert!(!result(text).wordy(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_errors_say_is_understood_in_chinese() {
+        for text in [
+            "请求超时，请稍后重试",
+            "错误 429：请求过于频繁",
+            "系统繁忙",
+            "连接被拒绝",
+        ] {
+            assert!(error(text).transient(), "{text}");
+        }
+        assert!(!error("权限不足").transient());
+        assert!(error("未知工具：搜索").unknown_tool());
     }
 
     #[test]
@@ -501,6 +706,11 @@ mod tests {
             "Not found.",
             "Could not find [x]. Similar: y",
             "null",
+            "No documents found for \"x\"",
+            "Found 0 pages",
+            "found no matching records",
+            "未找到与“x”相关的结果",
+            "共 0 条结果",
         ] {
             assert!(result(text).nothing(), "{text:?}");
         }
@@ -510,6 +720,9 @@ mod tests {
             "10 results",
             "No matches\nbut this",
             "none left",
+            "No errors found",
+            "Found 01 pages",
+            "没有问题",
         ] {
             assert!(!result(text).nothing(), "{text:?}");
         }

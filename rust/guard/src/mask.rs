@@ -59,6 +59,9 @@ pub const DURATION_UNITS: &[&str] = &[
     "ms", "s", "sec", "secs", "second", "seconds", "min", "mins", "minute", "minutes",
 ];
 
+/// The same in Chinese, where no space has to follow. `分` alone may be a score.
+const CHINESE_DURATION_UNITS: &[&str] = &["毫秒", "秒钟", "秒", "分钟"];
+
 const MONTHS: &[&[u8; 3]] = &[
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
 ];
@@ -332,6 +335,10 @@ fn end_of_number_part(bytes: &[u8], start: usize, digits: usize) -> Option<usize
         }
         b':' if digits <= 2 => end_of_exact_clock(bytes, start),
         b'.' | b' ' => end_of_duration(bytes, after),
+        0xE5..=0xE7 if digits == 4 => {
+            end_of_chinese_time(bytes, after).or_else(|| end_of_duration(bytes, after))
+        }
+        0xE5..=0xE7 => end_of_duration(bytes, after),
         byte if byte.is_ascii_lowercase() => {
             end_of_duration(bytes, after).or_else(|| end_of_uuid(bytes, start))
         }
@@ -498,7 +505,31 @@ fn end_of_uuid(bytes: &[u8], start: usize) -> Option<usize> {
     ends_word(bytes, at).then_some(at)
 }
 
-/// The rest of a number and a unit of time: `.25s`, ` ms`, `seconds`
+/// What follows the year in `2026年1月5日 10:20:30`, `2026年1月5日10时20分`
+fn end_of_chinese_time(bytes: &[u8], after_year: usize) -> Option<usize> {
+    let month = after_sign(bytes, after_year, "年")?;
+    let day = after_sign(bytes, after_number(bytes, month)?, "月")?;
+    let hour = skip_spaces(bytes, after_sign(bytes, after_number(bytes, day)?, "日")?);
+    if let Some(end) = end_of_clock(bytes, hour) {
+        return Some(end);
+    }
+    let minute = after_sign(bytes, after_number(bytes, hour)?, "时")?;
+    let end = after_sign(bytes, after_number(bytes, minute)?, "分")?;
+    let second = after_number(bytes, end).and_then(|at| after_sign(bytes, at, "秒"));
+    Some(second.unwrap_or(end))
+}
+
+/// One past a number of one or two digits.
+fn after_number(bytes: &[u8], at: usize) -> Option<usize> {
+    let digits = count_digits(bytes, at);
+    (1..=2).contains(&digits).then_some(at + digits)
+}
+
+fn after_sign(bytes: &[u8], at: usize, sign: &str) -> Option<usize> {
+    starts_with(bytes, at, sign.as_bytes()).then_some(at + sign.len())
+}
+
+/// The rest of a number and a unit of time: `.25s`, ` ms`, `seconds`, `毫秒`
 fn end_of_duration(bytes: &[u8], after_digits: usize) -> Option<usize> {
     let mut at = after_digits;
     if bytes.get(at) == Some(&b'.') {
@@ -510,8 +541,13 @@ fn end_of_duration(bytes: &[u8], after_digits: usize) -> Option<usize> {
     }
     at += usize::from(bytes.get(at) == Some(&b' '));
     // Both units and what begins like them are rare.
-    if !matches!(bytes.get(at), Some(b'm' | b's')) {
-        return None;
+    match bytes.get(at)? {
+        b'm' | b's' => {}
+        0xE5..=0xE7 => {
+            let mut units = CHINESE_DURATION_UNITS.iter();
+            return units.find_map(|unit| after_sign(bytes, at, unit));
+        }
+        _ => return None,
     }
     let unit = bytes.get(at..)?;
     let length = unit
@@ -739,6 +775,12 @@ mod tests {
             ("time: noon", "time: noon"),
             ("bytes 8192-16384", "bytes 8192-16384"),
             ("耗时35ms。", "耗时*。"),
+            ("耗时 320 毫秒，等待3秒，共2.5秒钟", "耗时 *，等待*，共*"),
+            ("得了5分，第3名，12秘", "得了5分，第3名，12秘"),
+            ("2026年1月5日 10:20:30 完成", "* 完成"),
+            ("2026年01月05日10时20分30秒完成", "*完成"),
+            ("截止2026年1月5日", "截止2026年1月5日"),
+            ("2026年1月", "2026年1月"),
             ("order_id=5 v1.2.3", "order_id=5 v1.2.3"),
             ("", ""),
             ("7", "7"),
