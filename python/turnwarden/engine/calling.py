@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 import threading
 import time
 import types
@@ -21,7 +22,7 @@ from turnwarden.engine.results import (
 )
 from turnwarden.engine.tools import Tool
 
-__all__ = ["AbandonedThread", "call_tool"]
+__all__ = ["AbandonedThread", "TimedOut", "call_in_thread", "call_tool", "within"]
 
 ValueT = TypeVar("ValueT")
 
@@ -45,8 +46,8 @@ class AbandonedThread:
         return {"tool_name": self.tool_name, "call_id": self.call_id, "seconds": self.seconds}
 
 
-class _TimedOut(Exception):  # noqa: N818 - our own signal, told apart from a tool's TimeoutError
-    """The tool's time is over."""
+class TimedOut(Exception):  # noqa: N818 - our own signal, told apart from a tool's TimeoutError
+    """The time of what was called is over."""
 
 
 async def call_tool(
@@ -69,21 +70,22 @@ async def call_tool(
     positional, keywords = arguments
     try:
         if tool.thread:
-            value = await _in_thread(tool, arguments, timeout, on_abandoned)
+            work = functools.partial(tool.function, *positional, **keywords)
+            value = await call_in_thread(work, f"tool {tool.name}", timeout, on_abandoned)
         else:
             value = tool.function(*positional, **keywords)
             if is_awaitable(value):
                 await event_loop_needed()
-                value = await _within(cast("Awaitable[Any]", value), timeout)
+                value = await within(cast("Awaitable[Any]", value), timeout)
         outcome = normalise_result(value)
-    except _TimedOut:
+    except TimedOut:
         return ToolOutcome.failed(f"timed out after {timeout:g} seconds"), CallStatus.TIMED_OUT
     except Exception as error:  # whatever a tool raises is the result of its call
         return ToolOutcome.failed(error_text(error)), CallStatus.FAILED
     return outcome, CallStatus.COMPLETED if outcome.success else CallStatus.FAILED
 
 
-async def _within(awaitable: Awaitable[ValueT], timeout: float | None) -> ValueT:
+async def within(awaitable: Awaitable[ValueT], timeout: float | None) -> ValueT:
     """Await something; once its time is over it is cancelled, and awaited until it has ended.
 
     A coroutine is stepped once without a timer: most of the cost of a call that does not really
@@ -104,7 +106,7 @@ async def _within(awaitable: Awaitable[ValueT], timeout: float | None) -> ValueT
             return await awaitable
     except TimeoutError:
         if limit.expired():
-            raise _TimedOut from None
+            raise TimedOut from None
         raise
 
 
@@ -133,36 +135,43 @@ class _Stepped(Generic[ValueT]):
             return finished.value
 
 
-async def _in_thread(
-    tool: Tool,
-    arguments: tuple[Sequence[Any], Mapping[str, Any]],
+async def call_in_thread(
+    function: Callable[[], Any],
+    name: str,
     timeout: float | None,
     on_abandoned: Callable[[float], None],
 ) -> Any:
     """Call in a thread of its own.
 
-    Not in the loop's executor: its threads are joined when the loop closes, so one that hangs would
-    hang the program. Ours are daemons.
+    Args:
+        function: What to call.
+        name: Of the thread: what it runs.
+        timeout: Seconds, None for no limit.
+        on_abandoned: Is told how long the thread had run, when it is given up.
+
+    Raises:
+        TimedOut: The time is over; the thread goes on.
     """
+    # Not in the loop's executor: its threads are joined when the loop closes, so one that hangs
+    # would hang the program. Ours are daemons.
     await event_loop_needed()
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
-    positional, keywords = arguments
 
     def work() -> None:
         try:
-            value = context.run(tool.function, *positional, **keywords)
+            value = context.run(function)
         except BaseException as error:  # handed over to the loop, whatever it is
             _hand_over(loop, done, None, error)
         else:
             _hand_over(loop, done, value, None)
 
     started = time.perf_counter()
-    threading.Thread(target=work, name=f"tool {tool.name}", daemon=True).start()
+    threading.Thread(target=work, name=name, daemon=True).start()
     try:
-        return await _within(done, timeout)
-    except (_TimedOut, asyncio.CancelledError):
+        return await within(done, timeout)
+    except (TimedOut, asyncio.CancelledError):
         on_abandoned(time.perf_counter() - started)
         raise
 
@@ -174,9 +183,9 @@ def _hand_over(
     error: BaseException | None,
 ) -> None:
     if error is not None and not isinstance(error, Exception):
-        error = RuntimeError(f"the tool's thread ended by {error_text(error)}")
+        error = RuntimeError(f"the thread ended by {error_text(error)}")
     elif isinstance(error, StopIteration):  # no future takes it
-        error = RuntimeError("the tool raised StopIteration")
+        error = RuntimeError("what ran in the thread raised StopIteration")
 
     def settle() -> None:
         if done.done():

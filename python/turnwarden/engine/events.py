@@ -24,6 +24,8 @@ __all__ = [
     "GuardSpoke",
     "IterationStarted",
     "LoggingSink",
+    "NodeAbandoned",
+    "NodeEmitted",
     "NodeFailed",
     "NodeFinished",
     "NodeRetried",
@@ -41,6 +43,7 @@ __all__ = [
     "ToolStarted",
     "WorkflowEntered",
     "WorkflowLeft",
+    "hand_out",
 ]
 
 Marked: TypeAlias = Literal["arguments", "content"]
@@ -377,6 +380,40 @@ class NodeRetried(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEmitted(Event):
+    """A node told something by `ctx.emit`.
+
+    Attributes:
+        round: In which round.
+        node_id: Which node.
+        name: What it is about.
+        value: What it told.
+    """
+
+    type: ClassVar[str] = "node_emitted"
+    round: int
+    node_id: str
+    name: str
+    value: Any = field(default=None, metadata=_CONTENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAbandoned(Event):
+    """A node in a thread outlived its time; the thread still runs, its update will be dropped.
+
+    Attributes:
+        round: In which round.
+        node_id: Which node.
+        seconds: How long it had run by then.
+    """
+
+    type: ClassVar[str] = "node_abandoned"
+    round: int
+    node_id: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RouteTaken(Event):
     """A route applied.
 
@@ -384,7 +421,7 @@ class RouteTaken(Event):
         round: In which round.
         source: The node that was left.
         kind: Which kind of route, such as `to` or `deliver`.
-        target: The node that comes next; None when a result is delivered.
+        target: The node that comes next, of a fan-out the join; None when a result is delivered.
     """
 
     type: ClassVar[str] = "route_taken"
@@ -481,11 +518,19 @@ class EventEmitter:
             **fields,
         )
         self.sequence += 1
-        for sink in self.sinks:
-            try:
-                sink(event)
-            except Exception:
-                _logger.exception("an event sink raised on %s of run %s", event.type, self.run_id)
+        hand_out(event, self.sinks)
+
+
+def hand_out(event: Event, sinks: Iterable[EventSink]) -> None:
+    """Hand an event to the sinks.
+
+    A sink that raises is logged and passed over: an observer must not end a run.
+    """
+    for sink in sinks:
+        try:
+            sink(event)
+        except Exception:
+            _logger.exception("an event sink raised on %s of run %s", event.type, event.run_id)
 
 
 class LoggingSink:
@@ -526,7 +571,7 @@ class LoggingSink:
     def __call__(self, event: Event) -> None:
         """Write one event."""
         level = self._level
-        if isinstance(event, (ToolAbandoned, GuardSpoke)):
+        if isinstance(event, (ToolAbandoned, NodeAbandoned, GuardSpoke)):
             level = max(level, logging.WARNING)
         if self._logger.isEnabledFor(level):
             self._logger.log(level, "%s", self._line(event))

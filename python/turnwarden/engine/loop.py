@@ -11,27 +11,27 @@ has its record.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from turnwarden._core import ConfigurationError, ResponseParser
 from turnwarden.engine.asking import wants_tools
 from turnwarden.engine.driving import refuse_running_loop, run_sync
 from turnwarden.engine.errors import RunInterrupted
-from turnwarden.engine.events import Event, EventSink
+from turnwarden.engine.events import EventSink
 from turnwarden.engine.handles import RunHandle
 from turnwarden.engine.history import ANTHROPIC, OPENAI, MessageStyle
 from turnwarden.engine.run_result import RunResult
 from turnwarden.engine.running import LoopSettings, Run
+from turnwarden.engine.streams import EventStream
 from turnwarden.engine.tools import Tool, collect_tools
 from turnwarden.guards import WorkflowGuardConfig
 
 if TYPE_CHECKING:
     from turnwarden.state import WorkflowConfig
 
-__all__ = ["AgentLoop", "EventStream", "Model"]
+__all__ = ["AgentLoop", "Model"]
 
 Model: TypeAlias = Callable[..., Any]
 """Takes the messages, and by keyword the `tools` if it has such a parameter. Gives, or awaits,
@@ -170,7 +170,7 @@ class AgentLoop:
         run = Run.begin(self._settings, messages)
         return RunHandle(run.run(), run.so_far, run.run_id, run.abort)
 
-    def stream(self, messages: str | Iterable[Any]) -> EventStream:
+    def stream(self, messages: str | Iterable[Any]) -> EventStream[RunResult]:
         """Run, and give the events as they come.
 
         Returns:
@@ -213,7 +213,7 @@ class AgentLoop:
 
     def resume_stream(
         self, run: RunResult | RunHandle[RunResult], input: Any = None
-    ) -> EventStream:
+    ) -> EventStream[RunResult]:
         """The same, giving the events as they come; see `stream`."""
         return EventStream(Run.go_on(self._settings, run, input))
 
@@ -249,55 +249,3 @@ def _parser_for(tools: Iterable[Tool], model_name: str | None = None) -> Respons
         with contextlib.suppress(ConfigurationError):  # such as a model behind a native API
             return ResponseParser.for_model(model_name, tools=definitions)
     return ResponseParser(tools=definitions)
-
-
-class EventStream:
-    """The events of a run, as they come. Made by `AgentLoop.stream`.
-
-    The run's exception, if there is one, is raised after the last event.
-    """
-
-    __slots__ = ("_events", "_run")
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._events = _events_of(run)
-
-    @property
-    def result_so_far(self) -> RunResult:
-        """What was done so far; once the events are over, all of it."""
-        return self._run.so_far()
-
-    def __aiter__(self) -> EventStream:
-        return self
-
-    async def __anext__(self) -> Event:
-        return await self._events.__anext__()
-
-    async def aclose(self) -> None:
-        """End the run, if it is not over, and wait until nothing of it is left."""
-        await self._events.aclose()
-        self._run.abort()
-
-    async def __aenter__(self) -> EventStream:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
-async def _events_of(run: Run) -> AsyncGenerator[Event, None]:
-    queue: asyncio.Queue[Event | None] = asyncio.Queue()
-    run.listen(queue.put_nowait)
-    task = asyncio.create_task(run.run(), name=f"run {run.run_id}")
-    task.add_done_callback(lambda _: queue.put_nowait(None))
-    try:
-        while (event := await queue.get()) is not None:
-            yield event
-        await task
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # retrieved, so that nobody warns of it
