@@ -393,6 +393,27 @@ def streaks(answers: st.SearchStrategy[Answer | None]) -> st.SearchStrategy[list
     return st.tuples(tools, groups, few).flatmap(streak)
 
 
+def readings() -> st.SearchStrategy[list[Step]]:
+    """Reads of lines of few files, each with an answer of its own, and now and then a write."""
+
+    def read(path: str, start: int, length: int) -> tuple[str, Any]:
+        return "look", {"path": path, "offset": start, "limit": length}
+
+    reads = st.builds(
+        read, st.sampled_from("aaab"), st.integers(0, 5).map(lambda n: 20 * n), st.integers(1, 120)
+    )
+    writes = st.sampled_from([1, 1, 2]).map(lambda text: ("save", {"path": "a", "text": text}))
+    others = st.sampled_from(
+        [("muse", {}), ("bash", {"command": "make all"}), ("seek", {"q": "x"})]
+    )
+    call = st.integers(0, 19).flatmap(lambda n: writes if n == 0 else others if n == 1 else reads)
+
+    def with_answers(calls: list[tuple[str, Any]]) -> list[Step]:
+        return [([call], [Answer(f"text number {n}")]) for n, call in enumerate(calls)]
+
+    return st.lists(call, min_size=6, max_size=20).map(with_answers)
+
+
 def found_by(detector: LoopDetector) -> Found | None:
     result = detector.detect()
     if result.loop_type is None or result.loop_length is None:
@@ -438,6 +459,38 @@ def test_detection_with_results_is_what_the_rules_say(run: list[Step]) -> None:
 
 
 @settings(max_examples=100, deadline=None)
+@given(readings())
+def test_what_was_read_already_is_what_the_rules_say(run: list[Step]) -> None:
+    check(run)
+
+
+KINDS_FOUND = {
+    ("exact", None),
+    ("similar", None),
+    ("oscillating", None),
+    ("periodic", None),
+    ("no_progress", "errors"),
+    ("no_progress", "scatter"),
+    ("no_progress", "coverage"),
+    ("no_progress", "lookups"),
+}
+
+
+def test_the_runs_that_are_drawn_hold_every_kind_of_loop() -> None:
+    found: set[tuple[str, str | None]] = set()
+
+    def play_all(run: list[Step]) -> None:
+        for _, oracle in play(run):
+            if verdict := oracle.detect():
+                found.add(verdict[:2])
+
+    for drawn, count in ((runs(st.sampled_from(ANSWERS)), 150), (readings(), 50)):
+        drawing = settings(max_examples=count, deadline=None, derandomize=True, database=None)
+        drawing(given(drawn)(play_all))()
+    assert found == KINDS_FOUND
+
+
+@settings(max_examples=100, deadline=None)
 @given(runs(st.none()))
 def test_detection_without_results_is_what_the_rules_say(run: list[Step]) -> None:
     check(run)
@@ -456,3 +509,11 @@ def test_detection_with_some_results_missing_is_what_the_rules_say(run: list[Ste
 )
 def test_results_that_come_late_are_taken_up(run: list[Step], delays: list[int]) -> None:
     check(run, delays)
+
+
+def test_similar_calls_are_found_behind_many_whose_results_came_late() -> None:
+    answer = ANSWERS[0]
+    three = [("look", {}), ("bash", {"command": "ls -l"}), ("look", {})]
+    busy: list[Step] = [(three, [answer] * 3)] * 40
+    alike: list[Step] = [([("look", ARGUMENTS[index])], [answer]) for index in (3, 4, 3, 5)]
+    check([*busy, *alike], delays=[0, 1])

@@ -54,7 +54,8 @@ _SEVERITY: Final = {
     GuardAction.STOP: 3,
 }
 _TOOL_RESPONSE: Final = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
-_SAYS_ERROR: Final = re.compile(r"\s*(error\b|traceback \()", re.IGNORECASE)
+# As the guard tells an error that nobody marked.
+_SAYS_ERROR: Final = re.compile(r"\s*(error|traceback)\b", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class ReplayedCall:
         repaired: Whether its JSON had to be healed.
         allowed: Whether it would have run.
         result: What the tool answered in the recording; None when that holds no answer.
-        is_error: Whether the answer is an error.
+        is_error: Whether the answer is an error: marked as one, or by how its text begins.
     """
 
     name: str
@@ -395,7 +396,7 @@ class Replay:
                     repaired=asked.call.repaired,
                     allowed=allowed,
                     result=None if asked.answer is None else asked.answer.content,
-                    is_error=asked.answer is not None and asked.answer.is_error,
+                    is_error=asked.answer is not None and asked.answer.says_error,
                 )
                 for asked, allowed in zip(reply.calls, verdict.allowed, strict=True)
                 if asked.call.name != REFUSED
@@ -448,7 +449,7 @@ class Replay:
 
     def _observe(self, number: int, reply: _Reply) -> None:
         """Counts the turn as wasted when the guard that sees everything calls it a loop."""
-        loop = _put(self._observer, reply, None).loop
+        loop = _put(self._observer, reply, None).standing_loop
         if loop is None:
             return
         report = self.report
@@ -544,6 +545,11 @@ class _Answer:
     content: str
     is_error: bool
 
+    @property
+    def says_error(self) -> bool:
+        """Whether it is an error, marked or by its text."""
+        return self.is_error or _SAYS_ERROR.match(self.content) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
@@ -590,18 +596,29 @@ class _Loop:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What a guard said to a turn: the gravest of its answers."""
+    """What a guard said to a turn: the gravest of its answers.
+
+    Attributes:
+        action: What it would have done.
+        reason: The code of why; None when there was nothing to say.
+        message: The warning.
+        loop: The first loop that it spoke of, perhaps before the calls ran.
+        standing_loop: The loop that there still is once all results are in: what a call brings
+            may be new, and then the turn was none.
+        allowed: Which of the calls it would have let run.
+    """
 
     action: GuardAction
     reason: str | None
     message: str | None
     loop: _Loop | None
+    standing_loop: _Loop | None
     allowed: tuple[bool, ...]
 
 
 def _after_stop(reply: _Reply) -> _Verdict:
     """No guard is asked any more: nothing of the reply would have run."""
-    return _Verdict(GuardAction.CONTINUE, None, None, None, (False,) * len(reply.calls))
+    return _Verdict(GuardAction.CONTINUE, None, None, None, None, (False,) * len(reply.calls))
 
 
 def _put(guard: WorkflowGuard, reply: _Reply, tokens: TokenUsage | None) -> _Verdict:
@@ -631,6 +648,7 @@ def _put(guard: WorkflowGuard, reply: _Reply, tokens: TokenUsage | None) -> _Ver
         reason=gravest.reason,
         message=gravest.message,
         loop=loops[0] if loops else None,
+        standing_loop=_loop_of(checks[-1]) if checks else None,
         allowed=tuple(allowed),
     )
 

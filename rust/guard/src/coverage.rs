@@ -183,3 +183,81 @@ impl<'a> Named<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn range(path: u64, start: i64, length: i64) -> Range {
+        Range {
+            path,
+            start,
+            end: start + length,
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_in_files_and_in_stretches_of_each() {
+        let mut coverage = Coverage::default();
+        for path in 0..10_000_u64 {
+            coverage.read(Some(range(path, 0, 10)));
+        }
+        assert_eq!(coverage.files.len(), MOST_FILES);
+        for line in 0..10_000 {
+            coverage.read(Some(range(9_999, line * 7 % 9_973 * 100, 10)));
+        }
+        assert_eq!(coverage.files.len(), MOST_FILES);
+        let last = coverage.files.last().map(|file| file.stretches.len());
+        assert_eq!(last, Some(MOST_STRETCHES));
+    }
+
+    #[test]
+    fn what_is_forgotten_counts_as_new_again_and_never_the_other_way() {
+        let mut coverage = Coverage::default();
+        for path in 0..40 {
+            coverage.read(Some(range(path, 0, 100)));
+        }
+        coverage.read(Some(range(0, 0, 100))); // forgotten: eight files ago too many
+        assert_eq!(coverage.stale_reads, 0);
+        coverage.read(Some(range(39, 0, 100)));
+        assert_eq!(coverage.stale_reads, 1);
+    }
+
+    #[test]
+    fn a_quarter_of_new_lines_is_enough() {
+        for (new_lines, stale) in [(25, 0), (24, 1)] {
+            let mut coverage = Coverage::default();
+            coverage.read(Some(range(1, 0, 100)));
+            coverage.read(Some(range(1, new_lines, 100)));
+            assert_eq!(coverage.stale_reads, stale, "{new_lines} of 100");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn new_lines_are_those_that_a_set_does_not_hold(
+            reads in prop::collection::vec((0..3_u64, 0..400_i64, 1..90_i64, 0..20_u8), 0..60),
+        ) {
+            let mut coverage = Coverage::default();
+            let mut sets: BTreeMap<u64, BTreeSet<i64>> = BTreeMap::new();
+            let mut stale = 0;
+            for (path, start, length, write) in reads {
+                if write == 0 {
+                    coverage.forget();
+                    sets.clear();
+                }
+                let set = sets.entry(path).or_default();
+                let before = set.len();
+                set.extend(start..start + length);
+                let new_lines = i64::try_from(set.len() - before).unwrap();
+                stale = if new_lines * 4 < length { stale + 1 } else { 0 };
+                coverage.read(Some(range(path, start, length)));
+                prop_assert_eq!(coverage.stale_reads, stale);
+            }
+        }
+    }
+}

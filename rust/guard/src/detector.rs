@@ -283,6 +283,10 @@ impl LoopDetector {
         }
         self.turn = self.turn.saturating_add(1);
         self.turn_calls = 0;
+        // Where a result is always on its way, there is no better time.
+        if self.similar.is_filling_up() {
+            self.settle_similar();
+        }
         if let Some(extras) = &mut self.extras {
             extras.turn_rest = 0;
         }

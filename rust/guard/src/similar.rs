@@ -62,6 +62,11 @@ pub(crate) struct Run {
 }
 
 impl SimilarRun {
+    /// Whether calls will soon have to be left out, unless some are compared.
+    pub(crate) fn is_filling_up(&self) -> bool {
+        self.open.len() > MOST_OPEN / 2
+    }
+
     pub(crate) fn push(&mut self, number: u64, form: Form) {
         if self.open.len() >= MOST_OPEN {
             // The last call stays the last; with a gap before it, it is similar to none.
