@@ -25,7 +25,6 @@ mod recursion;
 mod similar;
 mod snapshot;
 mod text;
-mod text_loop;
 mod tool;
 mod workflow;
 
@@ -47,6 +46,6 @@ pub use message::{
 pub use recursion::{IterationLevel, RecursionGuard};
 pub use snapshot::{Snapshot, SnapshotError, SnapshotKind};
 pub use text::{Locale, Message, Texts, shown_name};
-pub use text_loop::{TextLoop, TextLoopDetector};
 pub use tool::{LoopKey, REFUSED_PREFIX, Tool, ToolPolicy, Tools};
+pub use turnwarden_periodicity::{TextLoop, TextLoopDetector, TextLoopKind};
 pub use workflow::{BudgetCheck, GuardSettings, Spent, Verdict, WorkflowGuard, milliseconds};
