@@ -837,6 +837,7 @@ class ResponseParser:
         reasoning_open: bool | None = None,
         calls_in_reasoning: bool = False,
         buffer_arguments: bool = True,
+        stop_on_text_loop: bool = False,
         max_depth: int | None = None,
         max_reply_bytes: int | None = None,
         max_calls: int | None = None,
@@ -851,6 +852,7 @@ class ResponseParser:
         reasoning_open: bool | None = None,
         calls_in_reasoning: bool = False,
         buffer_arguments: bool = True,
+        stop_on_text_loop: bool = False,
         max_depth: int | None = None,
         max_reply_bytes: int | None = None,
         max_calls: int | None = None,
@@ -870,6 +872,8 @@ class ResponseParser:
     @property
     def buffer_arguments(self) -> bool: ...
     @property
+    def stop_on_text_loop(self) -> bool: ...
+    @property
     def max_depth(self) -> int: ...
     @property
     def max_reply_bytes(self) -> int: ...
@@ -888,6 +892,8 @@ class ResponseStream:
     def finish(self) -> list[_Event]: ...
     @property
     def reply(self) -> Reply: ...
+    @property
+    def stopped(self) -> bool: ...
     @property
     def finished(self) -> bool: ...
 

@@ -154,6 +154,9 @@ class AsyncEvents:
         while not self._waiting:
             if self._stream.finished:
                 raise StopAsyncIteration
+            if self._stream.stopped:
+                self._waiting.extend(self._stream.finish())
+                continue
             try:
                 chunk = await anext(self._chunks)
             except StopAsyncIteration:

@@ -539,7 +539,9 @@ pub(crate) fn fault(kind: FaultKind, offset: usize, name: Option<String>) -> Fau
             )
         }
         FaultKind::TextLoop => {
-            format!("the reply repeats itself without end from byte {offset} on")
+            format!(
+                "the reply repeats itself from byte {offset} on and was read no further; say something new"
+            )
         }
         FaultKind::TypeMismatch => {
             format!(

@@ -150,6 +150,11 @@ impl Candidate {
         Self { comments, ..self }
     }
 
+    /// Whether it is workflow JSON and its text is being read, or what stands before its calls.
+    pub(crate) fn is_at_content(&self) -> bool {
+        matches!(self.phase, Phase::Workflow(_)) && self.next.is_none()
+    }
+
     /// Reads on: all that has come, or in prose a growing part of it, because what turns out to
     /// be no workflow JSON is read again. Tells whether all was read.
     fn read(&mut self, input: Input<'_>) -> (Status, bool) {

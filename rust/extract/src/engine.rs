@@ -6,6 +6,7 @@ use crate::calls::Rules;
 use crate::formats::{Format, format_named, formats};
 use crate::machine::Machine;
 use crate::plan::Plan;
+use crate::watch::Watch;
 use crate::{ConfigError, Event, Reply, Tools};
 
 /// How much a reply may hold. What goes beyond is a fault; what came before is kept.
@@ -34,6 +35,10 @@ impl Default for Limits {
 
 /// What a parser is to look for, and how.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that do not depend on each other"
+)]
 pub struct Options {
     /// Labels of the formats to read; None: all of them, detected.
     pub formats: Option<Vec<String>>,
@@ -47,6 +52,8 @@ pub struct Options {
     pub calls_in_reasoning: bool,
     /// Whether arguments are passed on once all of them are there, rather than value by value.
     pub buffer_arguments: bool,
+    /// Whether a reply that begins to repeat itself without end is read no further.
+    pub stop_on_text_loop: bool,
     /// How much a reply may hold.
     pub limits: Limits,
 }
@@ -60,6 +67,7 @@ impl Default for Options {
             reasoning_open: false,
             calls_in_reasoning: false,
             buffer_arguments: true,
+            stop_on_text_loop: false,
             limits: Limits::default(),
         }
     }
@@ -116,6 +124,12 @@ impl Parser {
     /// Reads a whole reply. Cost: linear in the reply.
     #[must_use]
     pub fn parse(&self, text: &str) -> Reply {
+        if self.shared.options.stop_on_text_loop {
+            let mut stream = self.stream_over(Machine::new(Arc::clone(&self.shared), false));
+            stream.feed(text, &mut Vec::new());
+            stream.finish(&mut Vec::new());
+            return stream.into_reply();
+        }
         let limit = self.shared.options.limits.max_reply_bytes;
         let head = head(text, limit);
         let mut machine = Machine::new(Arc::clone(&self.shared), false);
@@ -127,21 +141,22 @@ impl Parser {
     /// Begins to read a reply that comes in chunks.
     #[must_use]
     pub fn stream(&self) -> Stream {
-        Stream {
-            machine: Machine::new(Arc::clone(&self.shared), true),
-            text: String::new(),
-            unread: 0,
-            over: false,
-        }
+        self.stream_over(Machine::new(Arc::clone(&self.shared), true))
     }
 
     /// Begins to read a reply whose reasoning came apart from it.
     pub(crate) fn stream_of_answer(&self) -> Stream {
+        self.stream_over(Machine::of_answer(Arc::clone(&self.shared), true))
+    }
+
+    fn stream_over(&self, machine: Machine) -> Stream {
+        let watch = self.shared.options.stop_on_text_loop;
         Stream {
-            machine: Machine::of_answer(Arc::clone(&self.shared), true),
+            machine,
             text: String::new(),
             unread: 0,
             over: false,
+            watch: watch.then(Box::default),
         }
     }
 
@@ -199,13 +214,15 @@ pub struct Stream {
     /// How many bytes beyond the limit have come.
     unread: usize,
     over: bool,
+    /// Looks whether the reply repeats itself, where that is wanted.
+    watch: Option<Box<Watch>>,
 }
 
 impl Stream {
     /// Reads the next chunk; what it brings about is added to `events`. After
     /// [`finish`](Self::finish) chunks are ignored.
     pub fn feed(&mut self, chunk: &str, events: &mut Vec<Event>) {
-        if self.over || chunk.is_empty() {
+        if self.over || chunk.is_empty() || self.is_stopped() {
             return;
         }
         let limit = self.machine.shared.options.limits.max_reply_bytes;
@@ -215,7 +232,14 @@ impl Stream {
             0
         };
         let head = head(chunk, room);
-        self.text.push_str(head);
+        if let Some(watch) = &mut self.watch
+            && watch.read(head, &mut self.text, &mut self.machine)
+        {
+            return self.machine.take_events(events);
+        }
+        if self.watch.is_none() {
+            self.text.push_str(head);
+        }
         self.unread += chunk.len() - head.len();
         self.machine.advance(&self.text, self.unread > 0);
         self.machine.take_events(events);
@@ -229,6 +253,12 @@ impl Stream {
         self.machine.advance(&self.text, true);
         self.machine.finish(&self.text, self.unread);
         self.machine.take_events(events);
+    }
+
+    /// Whether the reply was found to repeat itself: it ends there, and more chunks are ignored.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.has_found())
     }
 
     /// The reply as far as it is known; all of it after [`finish`](Self::finish).

@@ -30,6 +30,7 @@ mod template;
 mod tools;
 mod transcript;
 mod view;
+mod watch;
 mod workflow;
 
 pub use batch::parse_many;

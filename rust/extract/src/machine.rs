@@ -30,7 +30,7 @@ use crate::output::{Checkpoint, Output};
 use crate::plan::{Plan, Roles, SyntaxId};
 use crate::scan::Stops;
 use crate::transcript::{Action, Addressed, Preface};
-use crate::{Event, FaultKind, Reply, Span, ToolCall, call_id};
+use crate::{Event, Fault, FaultKind, Reply, Span, SpanKind, ToolCall, call_id};
 
 /// Whether the machine can go on with the text that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,6 +277,19 @@ impl Machine {
         }
     }
 
+    /// Whether a payload is being read, or one has come that ends behind `start`.
+    pub(crate) fn holds_payload_since(&self, start: usize) -> bool {
+        let is_inside = match &self.state {
+            State::Candidate(candidate) => !candidate.is_at_content(),
+            State::Block(_) | State::Bare(_) | State::Addressed(_) | State::Action(_) => true,
+            State::Prose | State::Code(..) | State::Tokens(..) | State::Header(_) => false,
+            State::Preface(_) | State::Imagined(_) | State::Unreadable | State::Over => false,
+        };
+        let later = self.out.reply.spans.iter().rev();
+        let mut later = later.take_while(|(_, span)| span.end > start);
+        is_inside || later.any(|(kind, _)| *kind == SpanKind::Call)
+    }
+
     /// What can't be read is a fault up to the end: nothing tells where the payload would end.
     fn unreadable(&mut self, input: Input<'_>) -> Flow {
         if !input.last {
@@ -297,6 +310,11 @@ impl Machine {
             self.out.fault_span(text.len(), text.len() + unread);
         }
         self.out.finish(text);
+    }
+
+    /// Adds a fault of the reply as a whole.
+    pub(crate) fn tell_fault(&mut self, fault: Fault) {
+        self.out.fault(fault);
     }
 
     pub(crate) fn take_events(&mut self, events: &mut Vec<Event>) {

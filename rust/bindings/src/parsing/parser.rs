@@ -55,6 +55,10 @@ pub(crate) fn given_parser<'a>(
 
 /// What a parser was made with.
 #[derive(Clone, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that do not depend on each other"
+)]
 struct Settings {
     formats: Option<Vec<String>>,
     /// Those of the formats that are not built in.
@@ -64,6 +68,7 @@ struct Settings {
     reasoning_open: bool,
     calls_in_reasoning: bool,
     buffer_arguments: bool,
+    stop_on_text_loop: bool,
     max_depth: usize,
     max_reply_bytes: usize,
     max_calls: usize,
@@ -80,6 +85,7 @@ impl Default for Settings {
             reasoning_open: false,
             calls_in_reasoning: false,
             buffer_arguments: true,
+            stop_on_text_loop: false,
             max_depth: limits.max_depth,
             max_reply_bytes: limits.max_reply_bytes,
             max_calls: limits.max_calls,
@@ -102,6 +108,7 @@ impl Settings {
             reasoning_open: self.reasoning_open,
             calls_in_reasoning: self.calls_in_reasoning,
             buffer_arguments: self.buffer_arguments,
+            stop_on_text_loop: self.stop_on_text_loop,
             limits: Limits {
                 max_depth: self.max_depth,
                 max_reply_bytes: self.max_reply_bytes,
@@ -127,6 +134,10 @@ impl Settings {
 ///     calls_in_reasoning: Whether calls drafted in reasoning count as calls.
 ///     buffer_arguments: While streaming, whether argument deltas come once the arguments are
 ///         complete (True), or value by value.
+///     stop_on_text_loop: Whether a reply that begins to repeat itself ends there: a fault of the
+///         kind `text_loop` says at which byte the repetition began, what came before it is kept,
+///         and chunks that still come are ignored. See `TextLoopDetector` for what is found; in
+///         the arguments of calls only cycles that go on for pages are.
 ///     max_depth: Levels of nesting that arguments may have.
 ///     max_reply_bytes: Bytes of a reply that are read.
 ///     max_calls: Calls of one reply.
@@ -162,8 +173,8 @@ impl PyResponseParser {
     #[new]
     #[pyo3(signature = (
         formats=None, tools=None, *, reasoning_open=None, calls_in_reasoning=false,
-        buffer_arguments=true, max_depth=None, max_reply_bytes=None, max_calls=None,
-        max_argument_bytes=None,
+        buffer_arguments=true, stop_on_text_loop=false, max_depth=None, max_reply_bytes=None,
+        max_calls=None, max_argument_bytes=None,
     ))]
     #[expect(
         clippy::too_many_arguments,
@@ -175,6 +186,7 @@ impl PyResponseParser {
         reasoning_open: Option<bool>,
         calls_in_reasoning: bool,
         buffer_arguments: bool,
+        stop_on_text_loop: bool,
         max_depth: Option<Limit>,
         max_reply_bytes: Option<Limit>,
         max_calls: Option<Limit>,
@@ -194,6 +206,7 @@ impl PyResponseParser {
             reasoning_open: reasoning_open.unwrap_or(opened),
             calls_in_reasoning,
             buffer_arguments,
+            stop_on_text_loop,
             max_depth: max_depth.map_or(defaults.max_depth, |limit| limit.0),
             max_reply_bytes: max_reply_bytes.map_or(defaults.max_reply_bytes, |limit| limit.0),
             max_calls: max_calls.map_or(defaults.max_calls, |limit| limit.0),
@@ -220,8 +233,8 @@ impl PyResponseParser {
     #[classmethod]
     #[pyo3(signature = (
         name, tools=None, *, reasoning_open=None, calls_in_reasoning=false,
-        buffer_arguments=true, max_depth=None, max_reply_bytes=None, max_calls=None,
-        max_argument_bytes=None,
+        buffer_arguments=true, stop_on_text_loop=false, max_depth=None, max_reply_bytes=None,
+        max_calls=None, max_argument_bytes=None,
     ))]
     #[expect(
         clippy::too_many_arguments,
@@ -234,6 +247,7 @@ impl PyResponseParser {
         reasoning_open: Option<bool>,
         calls_in_reasoning: bool,
         buffer_arguments: bool,
+        stop_on_text_loop: bool,
         max_depth: Option<Limit>,
         max_reply_bytes: Option<Limit>,
         max_calls: Option<Limit>,
@@ -250,6 +264,7 @@ impl PyResponseParser {
             reasoning_open: reasoning_open.unwrap_or(model.reasoning_open),
             calls_in_reasoning,
             buffer_arguments,
+            stop_on_text_loop,
             max_depth: max_depth.map_or(defaults.max_depth, |limit| limit.0),
             max_reply_bytes: max_reply_bytes.map_or(defaults.max_reply_bytes, |limit| limit.0),
             max_calls: max_calls.map_or(defaults.max_calls, |limit| limit.0),
@@ -360,6 +375,12 @@ impl PyResponseParser {
         self.settings.buffer_arguments
     }
 
+    /// Whether a reply that begins to repeat itself ends there.
+    #[getter]
+    fn stop_on_text_loop(&self) -> bool {
+        self.settings.stop_on_text_loop
+    }
+
     /// Levels of nesting that arguments may have.
     #[getter]
     fn max_depth(&self) -> usize {
@@ -410,6 +431,7 @@ impl PyResponseParser {
             ("reasoning_open", settings.reasoning_open, false),
             ("calls_in_reasoning", settings.calls_in_reasoning, false),
             ("buffer_arguments", settings.buffer_arguments, true),
+            ("stop_on_text_loop", settings.stop_on_text_loop, false),
         ] {
             if value != default {
                 options.push(format!("{name}={}", if value { "True" } else { "False" }));
@@ -449,6 +471,7 @@ impl PyResponseParser {
         state.set_item("reasoning_open", settings.reasoning_open)?;
         state.set_item("calls_in_reasoning", settings.calls_in_reasoning)?;
         state.set_item("buffer_arguments", settings.buffer_arguments)?;
+        state.set_item("stop_on_text_loop", settings.stop_on_text_loop)?;
         state.set_item("max_depth", settings.max_depth)?;
         state.set_item("max_reply_bytes", settings.max_reply_bytes)?;
         state.set_item("max_calls", settings.max_calls)?;
@@ -472,6 +495,7 @@ impl PyResponseParser {
             reasoning_open: field("reasoning_open")?.extract()?,
             calls_in_reasoning: field("calls_in_reasoning")?.extract()?,
             buffer_arguments: field("buffer_arguments")?.extract()?,
+            stop_on_text_loop: field("stop_on_text_loop")?.extract()?,
             max_depth: field("max_depth")?.extract()?,
             max_reply_bytes: field("max_reply_bytes")?.extract()?,
             max_calls: field("max_calls")?.extract()?,

@@ -16,7 +16,7 @@ use crate::errors::Error;
 /// What a stream is at.
 enum State {
     Open(Box<Feed>),
-    Finished(Py<PyReply>),
+    Finished { reply: Py<PyReply>, stopped: bool },
 }
 
 /// A stream of the core, with what is between it and Python.
@@ -105,6 +105,8 @@ impl PyResponseStream {
     ///     WrongTypeError: When the chunk is neither.
     ///     StreamFinishedError: After `finish`.
     ///
+    /// Chunks that come after the reply was stopped (see `stopped`) bring none.
+    ///
     /// Cost: linear in the chunk, over all chunks.
     pub(crate) fn feed<'py>(&self, chunk: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let py = chunk.py();
@@ -115,7 +117,7 @@ impl PyResponseStream {
                 feed.feed(&text, &mut events);
                 true
             }
-            State::Finished(_) => false,
+            State::Finished { .. } => false,
         });
         if !open {
             return Err(Error::StreamFinished.into());
@@ -133,15 +135,22 @@ impl PyResponseStream {
             State::Open(feed) => {
                 feed.finish(&mut events);
                 let replaced = feed.replaced.clone();
-                Some(ReplyData::new(feed.stream.reply().clone(), replaced))
+                let data = ReplyData::new(feed.stream.reply().clone(), replaced);
+                Some((data, feed.stream.is_stopped()))
             }
-            State::Finished(_) => None,
+            State::Finished { .. } => None,
         });
-        let Some(last) = last else {
+        let Some((last, stopped)) = last else {
             return Ok(Vec::new());
         };
         let reply = Py::new(py, PyReply::from_data(last))?;
-        self.with_state(py, |state| *state = State::Finished(reply.clone_ref(py)));
+        let kept = reply.clone_ref(py);
+        self.with_state(py, |state| {
+            *state = State::Finished {
+                reply: kept,
+                stopped,
+            };
+        });
         events
             .into_iter()
             .map(|event| show_event(py, event, || Ok(reply.clone_ref(py))))
@@ -160,7 +169,7 @@ impl PyResponseStream {
                 feed.stream.reply().clone(),
                 feed.replaced.clone(),
             ))),
-            State::Finished(reply) => Found::Whole(reply.clone_ref(py)),
+            State::Finished { reply, .. } => Found::Whole(reply.clone_ref(py)),
         });
         match found {
             Found::SoFar(data) => Py::new(py, PyReply::from_data(*data)),
@@ -168,10 +177,20 @@ impl PyResponseStream {
         }
     }
 
+    /// Whether the reply was found to repeat itself (`stop_on_text_loop`): it ends there, chunks
+    /// that still come are ignored, and the model need not be listened to any longer.
+    #[getter]
+    fn stopped(&self, py: Python<'_>) -> bool {
+        self.with_state(py, |state| match state {
+            State::Open(feed) => feed.stream.is_stopped(),
+            State::Finished { stopped, .. } => *stopped,
+        })
+    }
+
     /// Whether `finish` was called.
     #[getter]
     fn finished(&self, py: Python<'_>) -> bool {
-        self.with_state(py, |state| matches!(state, State::Finished(_)))
+        self.with_state(py, |state| matches!(state, State::Finished { .. }))
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -236,7 +255,12 @@ impl PyEventIterator {
             if self.stream.finished(py) {
                 return Ok(None);
             }
-            let events = match self.chunks.bind(py).clone().next() {
+            let next = if self.stream.stopped(py) {
+                None
+            } else {
+                self.chunks.bind(py).clone().next()
+            };
+            let events = match next {
                 Some(chunk) => self.stream.feed(&chunk?)?,
                 None => self.stream.finish(py)?,
             };

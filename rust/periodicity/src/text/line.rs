@@ -36,6 +36,8 @@ pub(super) fn kind_of(head: &[u8], before: LineKind) -> LineKind {
         return LineKind::Form;
     }
     let text = text.strip_prefix(b"> ").unwrap_or(text);
+    let text = after_content_key(text).unwrap_or(text);
+    let text = after_tag(text).unwrap_or(text);
     if is_bullet(text) {
         return LineKind::Item;
     }
@@ -53,6 +55,31 @@ pub(super) fn kind_of(head: &[u8], before: LineKind) -> LineKind {
         _ if counts(text) => LineKind::Item,
         _ => LineKind::Prose,
     }
+}
+
+/// What follows the key `content` in the first line of workflow JSON: that string is text.
+fn after_content_key(text: &[u8]) -> Option<&[u8]> {
+    let text = text.strip_prefix(b"{").unwrap_or(text).trim_ascii_start();
+    let text = text.strip_prefix(b"\"content\"")?.trim_ascii_start();
+    let text = text.strip_prefix(b":")?.trim_ascii_start();
+    text.strip_prefix(b"\"")
+}
+
+/// The words behind a tag with nothing but a name, such as `<think>` or `[THINK]`.
+fn after_tag(text: &[u8]) -> Option<&[u8]> {
+    let close = match text.first()? {
+        b'<' => b'>',
+        b'[' => b']',
+        _ => return None,
+    };
+    let end = text.iter().position(|&byte| byte == close)?;
+    let (tag, words) = text.split_at_checked(end + 1)?;
+    let name = tag.get(1..end)?;
+    let is_name = name.iter().all(u8::is_ascii_alphabetic);
+    let begins_word = words
+        .first()
+        .is_some_and(|&byte| byte.is_ascii_alphabetic() || byte >= 0x80);
+    (is_name && begins_word && !words.contains(&b'<')).then_some(words)
 }
 
 fn is_bullet(text: &[u8]) -> bool {
@@ -111,7 +138,15 @@ mod tests {
         ] {
             assert_eq!(kind(line), LineKind::Item, "{line}");
         }
-        for line in ["| a | b |", "    x = 1", "\tx", "{", "</p>", "// a"] {
+        for line in [
+            "| a | b |",
+            "    x = 1",
+            "\tx",
+            "{",
+            "</p>",
+            "<li>a</li>",
+            "// a",
+        ] {
             assert_eq!(kind(line), LineKind::Form, "{line}");
         }
         assert_eq!(kind("```python"), LineKind::Fence(b'`', 3));

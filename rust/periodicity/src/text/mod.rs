@@ -55,6 +55,19 @@ pub struct TextLoop {
     pub end: usize,
 }
 
+impl TextLoop {
+    /// Whether it goes on for so long that it would be a loop in a table or in code, too.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        let stretch = Stretch {
+            start: self.start,
+            period: self.period,
+            length: self.end - self.start,
+        };
+        self.kind == TextLoopKind::Cycle && Patience::Most.ends_with(stretch)
+    }
+}
+
 /// Sentences: a dozen that say nothing new.
 const SENTENCES: Shape = Shape {
     window: 32,
