@@ -49,6 +49,18 @@ WORDS = ("tea", "oslo", "maple", "ferry", "violin", "quartz")
 RANGES = ((1, 200), (50, 150), (20, 120), (60, 190), (10, 90), (30, 80))
 SENTENCE = "a watercolour of a small {} harbour at dawn with two boats and a lighthouse"
 
+CHANT = "I will look at the file again. " * 60
+
+
+def replies(*texts: str) -> str:
+    """A run of replies without calls."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+    for text in texts:
+        messages.append({"role": "assistant", "content": text})
+        messages.append({"role": "user", "content": "go on"})
+    return json.dumps({"messages": messages})
+
+
 # Name: the run, the code of the first warning, its turn, and the calls in turns that are a loop.
 KINDS: dict[str, tuple[str, str, int, int]] = {
     "exact": (recorded(searches(*[SAME] * 6)), "loop.exact", 3, 4),
@@ -148,6 +160,42 @@ def test_a_replay_shows_every_kind_of_loop_at_its_turn(
     assert f"\nturn {turn} " in before
     assert f"\nturn {turn + 1} " not in before
     assert f"warns     at turn {turn} ({reason})" in shown
+
+
+def test_replies_that_repeat_themselves_are_a_loop_of_their_own(scan) -> None:
+    report = scan(replies("Let me see.", "So. " + CHANT, CHANT, "Done."))
+    assert report["loops"] == [
+        {
+            "type": "text",
+            "first_turn": 2,
+            "last_turn": 3,
+            "calls": 0,
+            "tools": [],
+            "description": report["first_warning"]["message"],
+        }
+    ]
+    assert report["first_warning"]["turn"] == 2
+    assert report["first_warning"]["reason"] == "loop.text"
+    assert "repeats itself from byte " in report["first_warning"]["message"]
+    assert report["wasted_calls"] == 0
+
+
+def test_a_replay_shows_where_a_reply_repeats_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(replies("Let me see.", CHANT), encoding="utf-8")
+    assert main(["replay", str(path)]) == 0
+    before, line, _ = capsys.readouterr().out.partition("LOOP      loop.text: The reply repeats")
+    assert line
+    assert "\nturn 2 " in before
+
+
+def test_what_repeats_inside_the_arguments_of_a_call_is_data(scan) -> None:
+    call = json.dumps({"name": "write_file", "arguments": {"path": "a", "text": CHANT}})
+    report = scan(replies(f"I write it.\n<tool_call>\n{call}\n</tool_call>"))
+    assert report["calls"] == 1
+    assert report["loops"] == []
 
 
 @pytest.mark.parametrize(

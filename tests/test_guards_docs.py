@@ -29,7 +29,13 @@ def blocks(language: str) -> list[str]:
 
 # Drawings.
 
-TOOLS = {"S": "search", "R": "read_file", "W": "write_file", "P": "job_status"}
+TOOLS = {
+    "S": "search",
+    "R": "read_file",
+    "W": "write_file",
+    "P": "job_status",
+    "X": "_invalid",
+}
 SENTENCE = "a watercolour of a small {} harbour at dawn with two boats and a lighthouse"
 
 
@@ -48,13 +54,15 @@ class Drawing:
         tool = TOOLS.get(letter, f"frob_{letter.lower()}")
         self.guard.record_tool_call(tool, self.arguments(letter, drawn))
         if brings in "!?" and brings:
-            error = "disk is full" if brings == "!" else "read timed out"
-            self.guard.record_tool_result(error=f"{tool}: {error}")
+            self.guard.record_tool_result(error=self.error(letter, tool, brings))
         elif brings:
             self.guard.record_tool_result(self.result(tool, brings))
         return self.guard.check().loop_check
 
     def arguments(self, letter: str, drawn: str) -> dict[str, Any]:
+        if letter == "X":
+            self.news += 1
+            return {"reply": self.news}
         if letter == "W":
             self.news += 1
             return {"path": "notes.txt", "text": f"line {self.news}"}
@@ -66,6 +74,13 @@ class Drawing:
         if drawn.startswith("#"):
             return {"query": SENTENCE.format("grey"), "page": int(drawn[1:])}
         return {"query": drawn.strip('"')} if drawn else {}
+
+    def error(self, letter: str, tool: str, brings: str) -> str:
+        if brings == "?":
+            return f"{tool}: read timed out"
+        if letter == "X":
+            return f"complaint {self.news}"
+        return f"Unknown tool: {tool}" if letter == "N" else f"{tool}: disk is full"
 
     def result(self, tool: str, brings: str) -> str:
         if brings == "∅":
@@ -115,6 +130,9 @@ def table_of_kinds(title: str) -> dict[str, ToolKind]:
 def test_tables_of_the_page_are_the_tables_of_the_package() -> None:
     assert table_of_kinds("verbs") == DEFAULT_VERBS
     assert table_of_kinds("programs") == DEFAULT_PROGRAMS
+    shells = re.search(r"^Shells are (.*), in any case", PAGE, flags=re.MULTILINE)
+    assert shells
+    assert tuple(re.findall(r"`(\w+)`", shells[1])) == DEFAULT_SHELL_TOOLS
     listed = re.search(r"`DEFAULT_VOLATILE_KEYS`: ([a-z_ ]+)\.", PAGE)
     assert listed
     keys = {key.replace("_", "") for key in listed[1].split()}

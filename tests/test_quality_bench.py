@@ -66,6 +66,17 @@ def test_the_page_shows_what_the_command_prints() -> None:
         assert block in README, block
 
 
+def test_the_page_about_guards_tells_the_false_alarms_without_results() -> None:
+    page = (ROOT / "docs/guards.md").read_text(encoding="utf-8")
+    for name, said in (
+        ("loops.jsonl", "{} of the {} healthy runs in `tests/vectors/loops.jsonl`"),
+        ("loops_more.jsonl", "{} of {} in `loops_more.jsonl`"),
+    ):
+        found = scores(vector_runs(name), OURS, with_results=False).values()
+        false_alarms = sum(score.false_alarms for score in found)
+        assert said.format(false_alarms, sum(score.healthy for score in found)) in page
+
+
 def test_every_detector_of_the_tables_is_explained_on_the_page() -> None:
     for entry in ENTRIES:
         assert f"**{entry.name}**" in README

@@ -213,6 +213,8 @@ class _Screen:
             self._pair("", start + (clean(line) or "(empty)" if at == 0 else clean(line)), style)
 
     def _verdict(self, turn: ReplayedTurn) -> None:
+        if turn.repetition is not None:
+            self._pair("LOOP", f"loop.text: {turn.repetition}", "warn")
         action = str(turn.action)
         style = _ACTION_STYLES.get(action)
         if style is None:

@@ -23,6 +23,7 @@ from turnwarden import (
     RecursionGuardConfig,
     Reply,
     ResponseParser,
+    TextLoopDetector,
     ToolCall,
     WorkflowGuard,
     WorkflowGuardConfig,
@@ -53,6 +54,7 @@ _SEVERITY: Final = {
     GuardAction.BLOCK: 2,
     GuardAction.STOP: 3,
 }
+_TEXT: Final = "text"
 _TOOL_RESPONSE: Final = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
 # As the guard tells an error that nobody marked.
 _SAYS_ERROR: Final = re.compile(r"\s*(error|traceback)\b", re.IGNORECASE | re.ASCII)
@@ -100,6 +102,8 @@ class ReplayedTurn:
         reason: The code of why, such as `loop.exact`; None when there was nothing to say.
         loop: What was seen, when a loop was found.
         message: The guard's warning.
+        repetition: Where the reply itself goes round in circles, as a sentence; None when it does
+            not.
         ended_by: Why the guard would not have let the run come this far, such as `loop.exact` or
             `recursion.hard_limit`; None when it would have.
         tokens: What the turn cost, if the file says so.
@@ -121,6 +125,7 @@ class ReplayedTurn:
     reason: str | None
     loop: str | None
     message: str | None
+    repetition: str | None
     ended_by: str | None
     tokens: TokenUsage | None
     characters: int
@@ -149,13 +154,13 @@ class FirstWarning:
 
 @dataclass(slots=True)
 class LoopEpisode:
-    """Turns in a row that the guard calls a loop.
+    """Turns in a row that the guard calls a loop, or whose replies repeat themselves.
 
     Attributes:
-        type: The type of loop, such as `exact`.
+        type: The type of loop, such as `exact`; `text` for replies that repeat themselves.
         first_turn: The turn of its first verdict, counted from 1.
         last_turn: The turn of its last one.
-        calls: How many calls these turns made.
+        calls: How many calls these turns made; of replies that repeat themselves none are counted.
         tools: The tools involved.
         description: What was seen first.
     """
@@ -410,12 +415,15 @@ class Replay:
             reason=verdict.reason,
             loop=None if verdict.loop is None else verdict.loop.description,
             message=verdict.message,
+            repetition=_repetition(turn, reply),
             ended_by=ended_by,
             tokens=turn.tokens,
             characters=reply.characters,
             timestamp=turn.timestamp,
         )
         self._observe(number, reply)
+        if played.repetition is not None:
+            self._observe_text(number, played.repetition)
         self._count(played, verdict, reply)
         return played
 
@@ -455,7 +463,7 @@ class Replay:
         report = self.report
         calls = len(reply.calls)
         report.wasted_calls += calls
-        last = report.loops[-1] if report.loops else None
+        last = next((loop for loop in reversed(report.loops) if loop.type != _TEXT), None)
         if last is not None and last.type == loop.type and last.last_turn == self._last_calling:
             last.last_turn = number
             last.calls += calls
@@ -470,6 +478,17 @@ class Replay:
                 description=loop.description,
             )
         )
+
+    def _observe_text(self, number: int, repetition: str) -> None:
+        """Notes a reply that repeats itself; its calls are judged for themselves."""
+        report = self.report
+        if report.first_warning is None:
+            report.first_warning = FirstWarning(number, f"loop.{_TEXT}", repetition)
+        last = next((loop for loop in reversed(report.loops) if loop.type == _TEXT), None)
+        if last is not None and last.last_turn == number - 1:
+            last.last_turn = number
+            return
+        report.loops.append(LoopEpisode(_TEXT, number, number, 0, (), repetition))
 
     def _count(self, turn: ReplayedTurn, verdict: _Verdict, reply: _Reply) -> None:
         report = self.report
@@ -802,6 +821,15 @@ def _with_distinct_ids(calls: list[ToolCall]) -> list[ToolCall]:
     if len({call.id for call in calls}) == len(calls):
         return calls
     return [ToolCall(call.name, call.arguments_json) for call in calls]
+
+
+def _repetition(turn: Turn, reply: _Reply) -> str | None:
+    """Where the reply repeats itself; calls that could be read are data and left out."""
+    is_read = bool(reply.calls) and reply.refusal is None
+    detector = TextLoopDetector()
+    if not detector.feed(reply.text if is_read else turn.text):
+        return None
+    return f"The reply repeats itself from byte {detector.start} on."
 
 
 def _characters(turn: Turn) -> int:

@@ -108,6 +108,15 @@ pub const SHELL_TOOLS: &[&str] = &[
     "run_shell_command",
     "local_shell",
     "computer_terminal",
+    "execute_bash",
+    "run_bash",
+    "bash_command",
+    "run_shell",
+    "shell_command",
+    "execute_shell_command",
+    "run_terminal_cmd",
+    "run_in_terminal",
+    "exec_command",
 ];
 
 /// Programs of a command line and what they do. `sed`, `git`, `find`, `curl` and the installers
@@ -242,12 +251,13 @@ impl KindTables {
         self.shell_tools.iter().map(|name| &**name)
     }
 
-    /// Whether a tool of this name runs command lines.
+    /// Whether a tool of this name runs command lines, with or without its server's name.
     #[must_use]
     pub fn is_shell(&self, tool: &str) -> bool {
+        let own_name = without_server(tool);
         self.shell_tools
             .iter()
-            .any(|shell| shell.eq_ignore_ascii_case(tool))
+            .any(|shell| shell.eq_ignore_ascii_case(tool) || shell.eq_ignore_ascii_case(own_name))
     }
 
     /// The kind that a tool's name tells.
@@ -266,8 +276,9 @@ impl KindTables {
 
     /// The kind of a command line: that of the program in it which does most.
     ///
-    /// An empty command waits for the one that runs; output to a file is a write whatever makes
-    /// it. What stands in quotes or in a here-document is data.
+    /// An empty command waits for the one that runs, and so does one that sleeps and then looks;
+    /// output to a file is a write whatever makes it. What stands in quotes or in a here-document
+    /// is data.
     #[must_use]
     pub fn of_command(&self, command: &str) -> ToolKind {
         if command.trim().is_empty() {
@@ -277,13 +288,20 @@ impl KindTables {
         if writes_to_file(&text) {
             return ToolKind::Write;
         }
-        text.split(['|', ';', '\n'])
-            .flat_map(|part| part.split("&&"))
-            .flat_map(|part| part.split(" & "))
-            .filter_map(|part| self.of_program(part))
-            .map(Weight::from)
-            .max()
-            .map_or(ToolKind::Unknown, ToolKind::from)
+        let mut most = None;
+        let mut waits = false;
+        let parts = text.split(['|', ';', '\n']);
+        let parts = parts.flat_map(|part| part.split("&&"));
+        for part in parts.flat_map(|part| part.split(" & ")) {
+            let weight = self.of_program(part).map(Weight::from);
+            waits |= weight == Some(Weight::Idle);
+            most = most.max(weight);
+        }
+        match most {
+            None => ToolKind::Unknown,
+            Some(Weight::Read) if waits => ToolKind::Poll,
+            Some(weight) => weight.into(),
+        }
     }
 
     /// The kind of one program with its arguments; `None` if it does nothing by itself.
@@ -344,6 +362,7 @@ enum Weight {
     Nothing,
     Idle,
     Read,
+    Poll,
     Unknown,
     Write,
 }
@@ -353,7 +372,8 @@ impl From<ToolKind> for Weight {
         match kind {
             ToolKind::Exempt => Self::Nothing,
             ToolKind::Idle => Self::Idle,
-            ToolKind::Read | ToolKind::Poll => Self::Read,
+            ToolKind::Read => Self::Read,
+            ToolKind::Poll => Self::Poll,
             ToolKind::Unknown => Self::Unknown,
             ToolKind::Write => Self::Write,
         }
@@ -366,21 +386,27 @@ impl From<Weight> for ToolKind {
             Weight::Nothing => Self::Exempt,
             Weight::Idle => Self::Idle,
             Weight::Read => Self::Read,
+            Weight::Poll => Self::Poll,
             Weight::Unknown => Self::Unknown,
             Weight::Write => Self::Write,
         }
     }
 }
 
-/// The words of a tool's name, without the names of the server and module before it.
+/// A tool's own name, without the names of the server and module before it.
+fn without_server(tool: &str) -> &str {
+    let name = tool.rsplit(['.', ':', '/']).next().unwrap_or(tool);
+    match name.strip_prefix("mcp__") {
+        Some(rest) => rest.split_once("__").map_or(rest, |(_, tool)| tool),
+        None => name,
+    }
+}
+
+/// The words of a tool's own name.
 ///
 /// Words end at anything that is no ASCII letter or digit, and where camel case begins a new one.
 fn name_words(tool: &str) -> impl Iterator<Item = &str> {
-    let name = tool.rsplit(['.', ':', '/']).next().unwrap_or(tool);
-    let name = match name.strip_prefix("mcp__") {
-        Some(rest) => rest.split_once("__").map_or(rest, |(_, tool)| tool),
-        None => name,
-    };
+    let name = without_server(tool);
     // No tool is named at such length, and a hostile name must not cost more than that.
     let name = name.get(..256).unwrap_or(name);
     let bytes = name.as_bytes();
@@ -544,7 +570,8 @@ mod tests {
             ("", ToolKind::Poll),
             ("  \n", ToolKind::Poll),
             ("sleep 5", ToolKind::Idle),
-            ("sleep 5; tail -1 log", ToolKind::Read),
+            ("sleep 5; tail -1 log", ToolKind::Poll),
+            ("sleep 5 && make", ToolKind::Unknown),
             ("cd /x && ls -l | grep a", ToolKind::Read),
             ("cd /x", ToolKind::Unknown),
             ("ls 2>&1", ToolKind::Read),
@@ -602,11 +629,16 @@ mod tests {
         tables.set_verb("get", ToolKind::Unknown);
         tables.set_program("pytest", ToolKind::Read);
         tables.set_program("git", ToolKind::Read);
+        tables.set_program("squeue", ToolKind::Poll);
         tables.add_shell_tool("Console");
         assert_eq!(tables.of_name("frob_get"), ToolKind::Write);
         assert_eq!(tables.of_name("get_it"), ToolKind::Unknown);
         assert_eq!(tables.of_command("pytest | tail"), ToolKind::Read);
         assert_eq!(tables.of_command("git push"), ToolKind::Read);
-        assert!(tables.is_shell("console"));
+        assert_eq!(tables.of_command("squeue -u me | head -3"), ToolKind::Poll);
+        for shell in ["console", "mcp__box__console", "box.Console", "Bash"] {
+            assert!(tables.is_shell(shell), "{shell}");
+        }
+        assert!(!tables.is_shell("console_log"));
     }
 }
