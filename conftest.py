@@ -6,6 +6,7 @@ ones are drawn with `HYPOTHESIS_PROFILE=default` (see CONTRIBUTING.md).
 
 import os
 
+import pytest
 from hypothesis import settings
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
@@ -17,3 +18,13 @@ pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
     patterns=["*.md"],
 ).pytest()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds what the tests can be told."""
+    parser.addoption(
+        "--session-seconds",
+        type=float,
+        default=2.0,
+        help="how long eight threads work on one SessionGuards",
+    )

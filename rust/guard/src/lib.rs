@@ -22,6 +22,7 @@ mod ladder;
 mod mask;
 mod message;
 mod recursion;
+mod sessions;
 mod similar;
 mod snapshot;
 mod text;
@@ -44,6 +45,10 @@ pub use message::{
     loop_description, loop_suggestion, loop_warning, status,
 };
 pub use recursion::{IterationLevel, RecursionGuard};
+pub use sessions::{
+    Activity, Profile, Recorded, Removal, RemovedSession, SessionCounts, SessionLimits,
+    SessionStore,
+};
 pub use snapshot::{Snapshot, SnapshotError, SnapshotKind};
 pub use text::{Locale, Message, Texts, shown_name};
 pub use tool::{LoopKey, REFUSED_PREFIX, Tool, ToolPolicy, Tools};

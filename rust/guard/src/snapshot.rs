@@ -183,6 +183,22 @@ impl WorkflowGuard {
     }
 }
 
+impl WorkflowGuard {
+    /// The guard's state alone, for the memory of this process: no header, no checksum, no
+    /// configuration.
+    pub(crate) fn freeze(&self) -> Box<[u8]> {
+        let mut writer = Writer { bytes: Vec::new() };
+        writer.guard(self);
+        writer.bytes.into_boxed_slice()
+    }
+
+    /// The guard that was frozen with these settings; None when the bytes are no such guard.
+    pub(crate) fn thaw(bytes: &[u8], settings: Arc<GuardSettings>) -> Option<Self> {
+        let mut reader = Reader::new(bytes, 0);
+        reader.guard(settings).filter(|_| reader.rest.is_empty())
+    }
+}
+
 impl LoopDetector {
     /// The detector as bytes, with the caller's own description of its configuration and when it
     /// was made.

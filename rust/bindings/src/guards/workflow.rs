@@ -130,6 +130,14 @@ impl WorkflowGuard {
         self.guard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn of(guard: core::WorkflowGuard, settings: Arc<Settings>, clock: Clock) -> Self {
+        Self {
+            guard: Mutex::new(guard),
+            settings,
+            clock,
+        }
+    }
+
     fn result(&self, verdict: Verdict) -> GuardCheckResult {
         GuardCheckResult {
             verdict,
