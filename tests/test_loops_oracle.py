@@ -242,7 +242,8 @@ class Oracle:
     def similar(self) -> Found | None:
         calls = [call for turn in self.turns[-WINDOW:] for call in turn]
         last = calls[-1]
-        needed = 6 if self.any_result and last.kind == "unknown" else 3
+        is_patient = last.kind == "poll" or (self.any_result and last.kind == "unknown")
+        needed = 6 if is_patient else 3
         run = [last]
         for before, after in pairwise(reversed([*calls])):
             if not self.alike(after, before):
@@ -370,7 +371,8 @@ def runs(answers: st.SearchStrategy[Answer | None]) -> st.SearchStrategy[list[St
     """Runs of few different turns, in laps and streaks: where loops are."""
 
     def from_few(few: list[Step]) -> st.SearchStrategy[list[Step]]:
-        some = st.lists(st.sampled_from(few), max_size=6)
+        two = st.lists(st.sampled_from(few), min_size=2, max_size=2)
+        some = st.one_of(st.lists(st.sampled_from(few), max_size=6), two)
         lap = st.tuples(some, st.integers(1, 7)).map(lambda pair: pair[0] * pair[1])
         parts = st.lists(st.one_of(lap, streaks(answers)), max_size=4)
         return parts.map(lambda parts: [step for part in parts for step in part])
@@ -387,7 +389,7 @@ def streaks(answers: st.SearchStrategy[Answer | None]) -> st.SearchStrategy[list
         step = st.tuples(call, st.sampled_from(few).map(lambda answer: [answer]))
         return st.lists(step, min_size=3, max_size=9)
 
-    tools = st.sampled_from(["look", "look", "seek", "do", "save"])
+    tools = st.sampled_from(["look", "look", "seek", "do", "save", "wait_for"])
     groups = st.sampled_from([slice(3, 6), slice(3, 9), slice(9, 14), slice(1, 14)])
     few = st.lists(answers, min_size=1, max_size=2)
     return st.tuples(tools, groups, few).flatmap(streak)

@@ -102,11 +102,7 @@ impl LoopDetector {
             return None;
         }
         let (_, last) = self.last_turn().next()?;
-        // What is not known to be a read may be a write, and then each call is work.
-        let may_write = self.compares_results() && last.flags.kind() == ToolKind::Unknown;
-        let threshold = config
-            .repeat_threshold
-            .saturating_mul(if may_write { 2 } else { 1 });
+        let threshold = self.similar_budget(last);
         let calls = self.similar_calls();
         let newest = calls.get(..threshold as usize)?;
         let differ = newest
@@ -119,6 +115,22 @@ impl LoopDetector {
         }
         let length = u32::try_from(calls.len()).unwrap_or(u32::MAX);
         Some(self.finding(Rule::Similar, length, calls))
+    }
+
+    /// How many similar calls make a loop.
+    fn similar_budget(&self, call: &CallRecord) -> u32 {
+        let config = &self.settings.config;
+        let usual = match call.flags.kind() {
+            // What is not known to be a read may be a write, and then each call is work.
+            ToolKind::Unknown if self.compares_results() => {
+                config.repeat_threshold.saturating_mul(2)
+            }
+            // A poll that waits for longer or shorter than before is still one.
+            ToolKind::Poll => config.poll_threshold,
+            _ => config.repeat_threshold,
+        };
+        let own = call.tool.repeat_threshold();
+        own.map_or(usual, |own| own.max(usual))
     }
 
     /// The last calls of the window, newest first, as long as each is similar to the next.
