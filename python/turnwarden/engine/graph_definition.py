@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from turnwarden.engine.graph_errors import WorkflowDefinitionError
 from turnwarden.engine.graph_nodes import SubWorkflow, WorkflowNode, function_name
@@ -23,6 +24,7 @@ ResultT = TypeVar("ResultT")
 RuntimeT = TypeVar("RuntimeT")
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True, init=False, eq=False, repr=False)
 class AgentWorkflowDefinition(Generic[StateT, ResultT, RuntimeT]):
     """A workflow: nodes and the routes between them. `define_workflow` makes one.
 
@@ -38,21 +40,6 @@ class AgentWorkflowDefinition(Generic[StateT, ResultT, RuntimeT]):
         state_type: The type of the state, if it was given.
         warnings: What may go wrong, a `Finding` each.
     """
-
-    __slots__ = (
-        "__weakref__",
-        "_plan",
-        "chain_source",
-        "entry_node_id",
-        "fields",
-        "id",
-        "is_result",
-        "nesting",
-        "nodes",
-        "revision",
-        "state_type",
-        "warnings",
-    )
 
     id: str
     revision: str
@@ -101,12 +88,6 @@ class AgentWorkflowDefinition(Generic[StateT, ResultT, RuntimeT]):
             object.__setattr__(self, name, value)
         if revision is None:
             object.__setattr__(self, "revision", self._digest())
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a workflow is read-only: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a workflow is read-only: {name!r} cannot be deleted")
 
     def __repr__(self) -> str:
         return f"<AgentWorkflowDefinition {self.id!r} {self.revision} of {len(self.nodes)} nodes>"

@@ -111,18 +111,18 @@ def _take_over(run: GraphExecution[Any, Any, Any], outcomes: Sequence[StepOutcom
         if outcome.guard is not None:
             run.take_over(StepOutcome(guard=outcome.guard, is_live=outcome.is_live))
     replayed = [entry for outcome in outcomes if not outcome.is_live for entry in outcome.trail]
-    for _, (kind, _timestamp, *values) in sorted(replayed, key=lambda entry: entry[0]):
-        run.log.add(kind, *values)
+    for _, entry in sorted(replayed, key=lambda one: one[0]):
+        run.log.note(entry)
 
 
 def _update_of(
     run: GraphExecution[Any, Any, Any], branch: PlanNode, outcome: StepOutcome
 ) -> dict[str, Any]:
-    if outcome.error_type is not None:
-        run.tell_failure(branch, outcome)
+    if outcome.failure is not None:
+        run.tell_failure(branch, outcome.duration, outcome.failure)
         return {}
     update = run.checked_update(branch, outcome.update)
-    run.tell_success(branch, outcome, update)
+    run.tell_success(branch, outcome.duration, update)
     return update
 
 
@@ -163,7 +163,7 @@ def _check_provides(
     updates: Sequence[tuple[PlanNode, dict[str, Any]]],
 ) -> None:
     for (branch, outcome), (_, update) in zip(branches, updates, strict=True):
-        if outcome.error_type is not None or update.get("error") is not None:
+        if outcome.failure is not None or update.get("error") is not None:
             continue
         for name in branch.provides:
             if run.read(name) is None:
@@ -179,14 +179,14 @@ def _next(
     """Where to go on. The first branch that raised without a route for it ends the run."""
     following: PlanNode | None = None
     for (branch, outcome), (_, update) in zip(branches, updates, strict=True):
-        has_raised = outcome.error_type is not None
-        if has_raised and (branch.error_route is None or not outcome.is_routable):
-            run.fail(branch, outcome)
-        is_error = has_raised or update.get("error") is not None
+        failure = outcome.failure
+        if failure is not None and (branch.error_route is None or not failure.is_routable):
+            run.fail(branch, failure)
+        is_error = failure is not None or update.get("error") is not None
         if following is not None or not is_error or branch.error_route is None:
             continue
-        if has_raised:
-            run.write_error(branch, outcome)
+        if failure is not None:
+            run.write_error(branch, failure)
         following = cast("PlanNode", branch.error_route.target)
         run.log.add(RouteTaken, run.round, branch.id, RouteKind.TO_IF_ERROR.value, following.id)
     return following or cast("PlanNode", route.target)

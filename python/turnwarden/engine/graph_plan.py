@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from turnwarden.engine.graph_definition import AgentWorkflowDefinition
 from turnwarden.engine.graph_nodes import (
@@ -23,10 +23,12 @@ __all__ = ["Plan", "PlanNode", "PlanRoute", "plan_of"]
 class PlanRoute:
     """A route with its nodes in place of their ids."""
 
-    __slots__ = ("branches", "field", "kind", "merge", "predicate", "target")
+    __slots__ = ("branches", "field", "kind", "merge", "name", "predicate", "target", "target_id")
 
     def __init__(self, route: Route[Any], nodes: Mapping[str, PlanNode]) -> None:
         self.kind: RouteKind = route.kind
+        self.name = route.kind.value
+        self.target_id = route.target
         self.field: str = route.field or ""
         self.predicate: Callable[[Any], Any] | None = route.predicate
         self.target: PlanNode | None = None if route.target is None else nodes[route.target]
@@ -38,6 +40,8 @@ class PlanNode:
     """A node with all that is known of it beforehand."""
 
     __slots__ = (
+        "always",
+        "call",
         "checks_entry",
         "error_route",
         "function",
@@ -47,6 +51,7 @@ class PlanNode:
         "provides",
         "requires",
         "routes",
+        "runs",
         "starts_round",
         "sub",
         "takes_context",
@@ -62,6 +67,7 @@ class PlanNode:
         self.is_plain = node.retry is None and node.timeout is None
         self.routes: tuple[PlanRoute, ...] = ()
         self.error_route: PlanRoute | None = None
+        self.always: PlanRoute | None = None
         workflow = workflow_of(node.run)
         self.sub: SubWorkflow[Any, Any] | None = None
         self.function: Callable[..., Any] | None = None
@@ -71,15 +77,14 @@ class PlanNode:
             self.sub = node.run if is_sub else SubWorkflow(workflow)  # type: ignore[assignment]
         elif callable(node.run):
             self.function, self.takes_context = _callable(node.run)
-
-    @property
-    def runs(self) -> bool:
-        """Whether it does anything but route."""
-        return self.function is not None or self.sub is not None
+        self.call = cast("Callable[..., Any]", self.function)
+        self.runs = self.function is not None or self.sub is not None
 
     def link(self, nodes: Mapping[str, PlanNode]) -> None:
         """Resolve its routes."""
         self.routes = tuple(PlanRoute(route, nodes) for route in self.node.routes)
+        if len(self.routes) == 1:
+            self.always = self.routes[0]
         for route in self.routes:
             if route.kind is RouteKind.TO_IF_ERROR:
                 self.error_route = route

@@ -14,9 +14,10 @@ import contextlib
 import copy
 import secrets
 import threading
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from time import perf_counter
+from time import time as now
 from typing import Any, Final, Generic, NoReturn, TypeVar, cast
 
 from turnwarden.engine.driving import event_loop_needed, is_awaitable, is_loop_running
@@ -43,12 +44,19 @@ from turnwarden.engine.graph_errors import (
     RunStoppedError,
 )
 from turnwarden.engine.graph_fan_out import apply_branches, gather
-from turnwarden.engine.graph_log import EventLog
+from turnwarden.engine.graph_log import EventLog, entry_of
 from turnwarden.engine.graph_nodes import NodeContext, WorkflowNode
 from turnwarden.engine.graph_plan import PlanNode, PlanRoute, plan_of
 from turnwarden.engine.graph_run import GraphRun
 from turnwarden.engine.graph_state import form_of
-from turnwarden.engine.graph_steps import RunInfo, Step, StepLayer, StepOutcome
+from turnwarden.engine.graph_steps import (
+    RunInfo,
+    Step,
+    StepFailure,
+    StepLayer,
+    StepOutcome,
+    text_of,
+)
 from turnwarden.engine.graph_trying import try_node
 from turnwarden.engine.results import RunStatus
 from turnwarden.engine.route import RouteKind
@@ -61,6 +69,12 @@ ResultT = TypeVar("ResultT")
 RuntimeT = TypeVar("RuntimeT")
 
 STEPS_BETWEEN_PAUSES: Final = 64
+_UPDATES: Final[frozenset[Any]] = frozenset({dict, type(None)})
+
+_NODE_STARTED: Final = NodeStarted.type
+_NODE_FINISHED: Final = NodeFinished.type
+_ROUTE_TAKEN: Final = RouteTaken.type
+_ROUND_STARTED: Final = RoundStarted.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +98,16 @@ class _NodeClock:
     __slots__ = ("_now", "_running_since")
 
     def __init__(self) -> None:
-        self._now = time.time()
+        self._now = now()
         self._running_since: float | None = None
 
     def __call__(self) -> float:
         if self._running_since is None:
             return self._now
-        return self._now + time.perf_counter() - self._running_since
+        return self._now + perf_counter() - self._running_since
 
     def start(self) -> None:
-        self._running_since = time.perf_counter()
+        self._running_since = perf_counter()
 
     def stop(self, duration: float) -> None:
         self._now += duration
@@ -111,8 +125,10 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         "_guard_uses",
         "_is_cancelled",
         "_key_prefix",
+        "_layer",
         "_loop",
         "_nodes",
+        "_note",
         "_pace",
         "_parent",
         "_plan",
@@ -165,12 +181,14 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         self._copy = form.copy
         self._read = form.read
         self._write = form.write
-        self._state: Any = form.copy(state)
+        self._state: Any = form.own(state)
         self._key_prefix = f"{self.run_id}:"
         sinks = settings.sinks if parent is None else parent.log.sinks
         self.log = EventLog(
             self.run_id, workflow.id, workflow.revision, sinks, settings.keep_events
         )
+        self._note = self.log.note
+        self._layer = settings.layer
         self._clock = None if settings.guard is None else _NodeClock()
         self._guard = (
             None if settings.guard is None else WorkflowGuard(settings.guard, clock=self._clock)
@@ -195,7 +213,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
     @property
     def has_layer(self) -> bool:
         """Whether somebody stands between the loop and the steps."""
-        return self._settings.layer is not None
+        return self._layer is not None
 
     def guard_for_node(self) -> WorkflowGuard | None:
         """The guard; from now on it counts as used."""
@@ -217,10 +235,10 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
 
     def tell_in_step(self, key: str, kind: type[Any], *values: Any) -> None:
         """Tell an event that happened within a step; a layer may want to keep it."""
-        if self._settings.layer is not None:
-            entry = (kind, time.time(), *values)
+        entry = entry_of(kind, *values)
+        if self._layer is not None:
             self._trails.setdefault(key, []).append((self.log.next_sequence, entry))
-        self.log.add(kind, *values)
+        self._note(entry)
 
     # What those outside are served by
 
@@ -298,8 +316,6 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
     async def _run_nodes(self) -> Any:
         node = self._plan.entry
         while True:
-            if self._is_cancelled or self._parent is not None:
-                self._stop_if_cancelled()
             if node.checks_entry:
                 self._enter(node)
             if node.runs:
@@ -309,12 +325,23 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             else:
                 self.node_id = node.id
                 erred = self._read(self._state, "error") is not None
-            route = self._choose(node, erred)
+            route = node.always or self._choose(node, erred)
+            self._note((_ROUTE_TAKEN, now(), self.round, node.id, route.name, route.target_id))
             if route.target is None:
                 return self._deliver(node, route.field)
             node = await self._fan_out(node, route) if route.branches else route.target
-            if self._loop and (self._pace is not None or not self.steps % STEPS_BETWEEN_PAUSES):
-                await (self._pace or _pause)()
+            if self._is_cancelled or self._parent is not None:
+                self._stop_if_cancelled()
+            if self._pace is not None or not self.steps % STEPS_BETWEEN_PAUSES:
+                await self._between_steps()
+
+    async def _between_steps(self) -> None:
+        """Forget old events, and let others have their turn."""
+        self.log.trim()
+        if self._pace is not None:
+            await self._pace()
+        elif self._loop is not None:
+            await asyncio.sleep(0)
 
     def _stop_if_cancelled(self) -> None:
         if self.is_cancelled:
@@ -338,7 +365,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
                 **self.place(node.id),
             )
         self.round += 1
-        self.log.add(RoundStarted, self.round, node.id)
+        self._note((_ROUND_STARTED, now(), self.round, node.id))
 
     def _ask_guard(self, node: PlanNode, guard: WorkflowGuard) -> None:
         """Let the guard count the round; what it says is told, and ends the run when it must."""
@@ -364,7 +391,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         key = f"{self._key_prefix}{self.steps}:{node.id}"
         self.steps += 1
         self.node_id = node.id
-        self.log.add(NodeStarted, self.round, node.id, 1)
+        self._note((_NODE_STARTED, now(), self.round, node.id, 1))
         if node.sub is not None:
             return self._run_sub(node, key)
         return self._step(node.node, key, self._copy(self._state))
@@ -373,7 +400,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         """Await a step. Our own asks for an event loop itself, where it needs one."""
         if isinstance(begun, StepOutcome):  # of a subclass
             return begun
-        if self._settings.layer is not None:
+        if self._layer is not None:
             await self.need_loop()
         return await begun
 
@@ -390,19 +417,21 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         plan = self._nodes[node.id]
         if self._clock is not None:
             self._clock.start()
-        if not plan.is_plain:
-            return self._try_node(plan, key, state)
         uses = self._guard_uses
-        started = time.perf_counter()
+        started = perf_counter()
+        if not plan.is_plain:
+            return self._try_node(plan, key, state, started, uses)
+        failure: StepFailure | None = None
+        update: Any = None
         try:
-            value = self.call(plan, key, state)
-            if type(value) is dict or value is None or not is_awaitable(value):
-                outcome = StepOutcome(cast("Any", value))
-            else:
-                return self._await_node(cast("Awaitable[Any]", value), key, started, uses)
+            update = self.call(plan, key, state) if plan.takes_context else plan.call(state)
+            if type(update) not in _UPDATES and is_awaitable(update):
+                return self._await_node(update, key, started, uses)
         except Exception as error:  # whatever a node raises is the outcome of its step
-            outcome = failed_outcome(error)
-        return self._complete(outcome, key, started, uses)
+            failure = StepFailure.of(error)
+        if self._layer is None:
+            return StepOutcome(update, failure, perf_counter() - started, (), None, True)
+        return self._complete(StepOutcome(update, failure), key, started, uses)
 
     def call(self, node: PlanNode, key: str, state: Any) -> Any:
         """Call a node's function."""
@@ -419,21 +448,21 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         try:
             outcome = StepOutcome(await value)
         except Exception as error:  # whatever a node raises is the outcome of its step
-            outcome = failed_outcome(error)
+            outcome = StepOutcome(None, StepFailure.of(error))
         return self._complete(outcome, key, started, uses)
 
-    async def _try_node(self, node: PlanNode, key: str, state: Any) -> StepOutcome:
+    async def _try_node(
+        self, node: PlanNode, key: str, state: Any, started: float, uses: int
+    ) -> StepOutcome:
         """Call a node that has a retry or a timeout."""
-        uses = self._guard_uses
-        started = time.perf_counter()
         outcome = await try_node(self, node, key, state, self._copy)
         return self._complete(outcome, key, started, uses)
 
     def _complete(self, outcome: StepOutcome, key: str, started: float, uses: int) -> StepOutcome:
-        """Add what a layer may want to keep."""
-        outcome.duration = time.perf_counter() - started
+        """Add how long it took, and what a layer may want to keep."""
+        outcome.duration = perf_counter() - started
         outcome.is_live = True
-        if self._settings.layer is not None:
+        if self._layer is not None:
             outcome.trail = tuple(self._trails.pop(key, ()))
             if self._guard is not None and self._guard_uses != uses:
                 outcome.guard = (self._guard_uses, self._guard.to_bytes())
@@ -451,7 +480,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             value = await child.run()
             outcome = StepOutcome({sub.output or child.delivered_field: value})
         except Exception as error:  # as with a function: what it raises is the outcome
-            outcome = failed_outcome(error)
+            outcome = StepOutcome(None, StepFailure.of(error))
         outcome.duration = 0.0 if child is None else child.elapsed
         outcome.is_live = True
         return outcome
@@ -460,31 +489,36 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
 
     def _absorb(self, node: PlanNode, outcome: StepOutcome) -> bool:
         """Take in what a step brought; whether the node erred."""
-        self.take_over(outcome)
-        self.pass_time(outcome.duration)
-        if outcome.error_type is not None:
-            self.tell_failure(node, outcome)
-            if node.error_route is None or not outcome.is_routable:
-                self.fail(node, outcome)
-            self.write_error(node, outcome)
-            return True
-        update = self.checked_update(node, outcome.update)
-        if update:
-            self.write(node, update)
-        self.tell_success(node, outcome, update)
-        if update.get("error") is not None:
-            return True
+        if not outcome.is_live:
+            self.take_over(outcome)
+        duration = outcome.duration
+        self.pass_time(duration)
+        if outcome.failure is not None:
+            return self._absorb_failure(node, duration, outcome.failure)
+        update = outcome.update
+        if update is None:
+            self._note((_NODE_FINISHED, now(), self.round, node.id, duration))
+        else:
+            checked = self.checked_update(node, update)
+            self.write(node, checked)
+            if self.tell_success(node, duration, checked):
+                return True
         for name in node.provides:
             if self._read(self._state, name) is None:
                 self.break_contract(node.id, name, "it is to be provided here and missing or None")
         return False
 
+    def _absorb_failure(self, node: PlanNode, duration: float, failure: StepFailure) -> bool:
+        self.tell_failure(node, duration, failure)
+        if node.error_route is None or not failure.is_routable:
+            self.fail(node, failure)
+        self.write_error(node, failure)
+        return True
+
     def take_over(self, outcome: StepOutcome) -> None:
         """Bring the run to where a replayed step left it."""
-        if outcome.is_live:
-            return
-        for _, (kind, _timestamp, *values) in outcome.trail:
-            self.log.add(kind, *values)
+        for _, entry in outcome.trail:
+            self._note(entry)
         if outcome.guard is not None and self._settings.guard is not None:
             uses, state = outcome.guard
             if uses > self._guard_uses:
@@ -499,19 +533,24 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         if self._clock is not None:
             self._clock.stop(duration)
 
-    def tell_failure(self, node: PlanNode, outcome: StepOutcome) -> None:
+    def tell_failure(self, node: PlanNode, duration: float, failure: StepFailure) -> None:
         """Tell that a node raised."""
-        self.log.add(
-            NodeFailed, self.round, node.id, outcome.duration, outcome.error_type, outcome.error
-        )
+        self.log.add(NodeFailed, self.round, node.id, duration, failure.type, failure.message)
 
-    def tell_success(self, node: PlanNode, outcome: StepOutcome, update: dict[str, Any]) -> None:
-        """Tell that a node ran, and when its update holds an error that too."""
+    def tell_success(self, node: PlanNode, duration: float, update: dict[str, Any]) -> bool:
+        """Tell that a node ran, and when its update holds an error that too.
+
+        Returns:
+            Whether it does.
+        """
+        timestamp = now()
         told = copy.deepcopy(update) if self._settings.isolate else update
-        self.log.add(NodeFinished, self.round, node.id, outcome.duration, tuple(update), told)
+        self._note((_NODE_FINISHED, timestamp, self.round, node.id, duration, tuple(update), told))
         error = update.get("error")
-        if error is not None:
-            self.log.add(NodeFailed, self.round, node.id, outcome.duration, None, _text_of(error))
+        if error is None:
+            return False
+        self.log.add(NodeFailed, self.round, node.id, duration, None, text_of(error))
+        return True
 
     def checked_update(self, node: PlanNode, update: object) -> dict[str, Any]:
         """A copy of an update that is one."""
@@ -546,27 +585,27 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             self._state = self._write(self._state, update)
         except Exception as error:  # such as a model that validates assignments
             name = next(iter(update)) if len(update) == 1 else None
-            problem = f"the state refuses the update: {_described(error)}"
+            problem = f"the state refuses the update: {StepFailure.of(error)}"
             self.break_contract(node.id, name, problem, error)
 
-    def write_error(self, node: PlanNode, outcome: StepOutcome) -> None:
+    def write_error(self, node: PlanNode, failure: StepFailure) -> None:
         """Put what a node raised into the state."""
         known = self._form.fields
         if known is not None and "error" not in known:
             self.break_contract(
                 node.id,
                 "error",
-                f"it raised {outcome.error_type}, and the state has no field to hold it",
-                outcome.exception,
+                f"it raised {failure.type}, and the state has no field to hold it",
+                failure.exception,
             )
-        self.write(node, {"error": error_in_state(outcome)})
+        self.write(node, {"error": str(failure)})
 
-    def fail(self, node: PlanNode, outcome: StepOutcome) -> NoReturn:
+    def fail(self, node: PlanNode, failure: StepFailure) -> NoReturn:
         """End the run by what a node raised."""
-        problem = f"it raised {error_in_state(outcome)}"
-        if outcome.is_routable:
-            raise NodeError(problem, **self.place(node.id)) from outcome.exception
-        self.break_contract(node.id, None, problem, outcome.exception)
+        problem = f"it raised {failure}"
+        if failure.is_routable:
+            raise NodeError(problem, **self.place(node.id)) from failure.exception
+        self.break_contract(node.id, None, problem, failure.exception)
 
     def place(self, node_id: str, field: str | None = None) -> dict[str, Any]:
         """Where something happened, for an error."""
@@ -589,15 +628,10 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
     def _choose(self, node: PlanNode, erred: bool) -> PlanRoute:
         for route in node.routes:
             kind = route.kind
-            if (
-                kind is RouteKind.TO
-                or kind is RouteKind.DELIVER
-                or (erred and kind is RouteKind.TO_IF_ERROR)
-                or kind is RouteKind.FAN_OUT
-                or (route.predicate is not None and self._holds(node, route))
-            ):
-                target = None if route.target is None else route.target.id
-                self.log.add(RouteTaken, self.round, node.id, kind.value, target)
+            if kind is RouteKind.TO_IF_ERROR:
+                if erred:
+                    return route
+            elif route.predicate is None or self._holds(node, route):
                 return route
         return self.break_contract(node.id, None, "none of its routes applies")
 
@@ -609,7 +643,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             if not is_awaitable(answer):
                 return bool(answer)
         except Exception as error:
-            problem = f"the predicate of its route to {to!r} raised {_described(error)}"
+            problem = f"the predicate of its route to {to!r} raised {StepFailure.of(error)}"
             self.break_contract(node.id, None, problem, error)
         _discard(answer)
         problem = f"the predicate of its route to {to!r} is asynchronous"
@@ -632,7 +666,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         try:
             answer: object = is_result(value)
         except Exception as error:
-            self.break_contract(node.id, field, f"is_result raised {_described(error)}", error)
+            self.break_contract(node.id, field, f"is_result raised {StepFailure.of(error)}", error)
         if answer is not True:
             _discard(answer)
             self.break_contract(
@@ -659,37 +693,6 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             state=self._copy(self._state),
             emit=self.log.add,
         )
-
-
-async def _pause() -> None:
-    """Let others have their turn."""
-    await asyncio.sleep(0)
-
-
-def failed_outcome(error: Exception) -> StepOutcome:
-    """The outcome of a step that raised."""
-    return StepOutcome(
-        error_type=type(error).__name__,
-        error=_text_of(error),
-        is_routable=not isinstance(error, ContractError),
-        exception=error,
-    )
-
-
-def error_in_state(outcome: StepOutcome) -> str:
-    """What the state holds of an exception: `TypeName: message`."""
-    return f"{outcome.error_type}: {outcome.error}" if outcome.error else f"{outcome.error_type}"
-
-
-def _described(error: Exception) -> str:
-    return error_in_state(failed_outcome(error))
-
-
-def _text_of(value: object) -> str:
-    try:
-        return str(value)
-    except Exception:  # a broken __str__ must not lose the error
-        return ""
 
 
 def _discard(value: object) -> None:

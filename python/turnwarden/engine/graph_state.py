@@ -22,12 +22,14 @@ class StateForm:
     """How states of one kind are handled.
 
     Attributes:
-        copy: Makes the copy that a node is given.
+        own: Makes the engine's own state of what a run is given.
+        copy: Makes the copy of it that a node is given.
         read: The value of a field; None when it is missing.
         write: Puts fields into a state of the engine's own, and returns the state to go on with.
         fields: The fields that there are; None when any may be.
     """
 
+    own: Callable[[Any], Any]
     copy: Callable[[Any], Any]
     read: Callable[[Any, str], Any]
     write: Callable[[Any, Mapping[str, Any]], Any]
@@ -53,7 +55,7 @@ def fields_of_type(kind: type | None) -> frozenset[str] | None:
     return model_fields if _model_config(cast("type", kind)).get("extra") != "allow" else None
 
 
-def form_of(state: object, kind: type | None, isolate: bool) -> StateForm:
+def form_of(state: Any, kind: type | None, isolate: bool) -> StateForm:
     """How to handle a state.
 
     Args:
@@ -64,13 +66,14 @@ def form_of(state: object, kind: type | None, isolate: bool) -> StateForm:
     Raises:
         TypeError: The state is no mapping, dataclass or pydantic model, or not of the type.
     """
-    _check_kind(state, kind)
+    if type(state) is not dict or kind is not None:
+        _check_kind(state, kind)
     if isinstance(state, Mapping):
         return _mapping_form(kind, isolate)
-    return _object_form(type(state), isolate)
+    return _object_form(_kind(state), isolate)
 
 
-def _check_kind(state: object, kind: type | None) -> None:
+def _check_kind(state: Any, kind: type | None) -> None:
     is_object = _is_object(state)
     if not isinstance(state, Mapping) and not is_object:
         raise TypeError(
@@ -86,6 +89,10 @@ def _check_kind(state: object, kind: type | None) -> None:
 
 def _name(value: Any) -> str:
     return type(value).__name__
+
+
+def _kind(value: object) -> type:
+    return type(value)
 
 
 def _is_object(state: object) -> bool:
@@ -111,15 +118,12 @@ def _model_config(kind: type) -> Mapping[str, Any]:
 @functools.lru_cache(maxsize=256)
 def _mapping_form(kind: type | None, isolate: bool) -> StateForm:
     return StateForm(
-        copy=_deep_copy_mapping if isolate else _copy_mapping,
+        own=_deep_copy_mapping if isolate else dict[str, Any],
+        copy=copy.deepcopy if isolate else dict[str, Any].copy,
         read=dict[str, Any].get,
         write=_update_dict,
         fields=fields_of_type(kind),
     )
-
-
-def _copy_mapping(state: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(state)
 
 
 def _deep_copy_mapping(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,6 +143,7 @@ def _object_form(kind: type, isolate: bool) -> StateForm:
     fields = fields_of_type(kind)
     if dataclasses.is_dataclass(kind):
         return StateForm(
+            own=copy.deepcopy if isolate else copy.copy,
             copy=copy.deepcopy if isolate else copy.copy,
             read=_read_attribute,
             write=_write_frozen if kind.__dataclass_params__.frozen else _write_attributes,  # type: ignore[attr-defined]
@@ -146,6 +151,7 @@ def _object_form(kind: type, isolate: bool) -> StateForm:
         )
     frozen = bool(_model_config(cast("type", kind)).get("frozen"))
     return StateForm(
+        own=copy.deepcopy if isolate else copy.copy,
         copy=copy.deepcopy if isolate else copy.copy,
         read=_read_attribute,
         write=_copy_model if frozen else _assign_to_model,

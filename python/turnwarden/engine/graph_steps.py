@@ -15,9 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from turnwarden.engine import events
-from turnwarden.engine.events import Event
-from turnwarden.engine.graph_errors import ReplayError
+from turnwarden.engine.graph_errors import ContractError, ReplayError
 from turnwarden.engine.graph_log import Entry
 from turnwarden.engine.graph_nodes import WorkflowNode
 
@@ -27,9 +25,45 @@ __all__ = [
     "Replayer",
     "RunInfo",
     "Step",
+    "StepFailure",
     "StepLayer",
     "StepOutcome",
+    "text_of",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailure:
+    """An exception that a node raised.
+
+    Attributes:
+        type: The name of its type.
+        message: What it says.
+        is_routable: Whether `to_if_error` may take it.
+        exception: The exception itself, where it is at hand. Never stored.
+    """
+
+    type: str
+    message: str
+    is_routable: bool = True
+    exception: Exception | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+    @classmethod
+    def of(cls, error: Exception) -> StepFailure:
+        """The failure that an exception is."""
+        is_routable = not isinstance(error, ContractError)
+        return cls(type(error).__name__, text_of(error), is_routable, error)
+
+
+def text_of(value: object) -> str:
+    """A value as text, also when its own `__str__` raises."""
+    try:
+        return str(value)
+    except Exception:  # a broken __str__ must not lose the error
+        return ""
 
 
 @dataclass(slots=True)  # not frozen: that doubles the cost of making one
@@ -38,24 +72,18 @@ class StepOutcome:
 
     Attributes:
         update: What the node returned.
-        error_type: The name of the type of the exception that it raised; None when it did not.
-        error: What the exception says.
-        is_routable: Whether `to_if_error` may take the exception.
+        failure: What it raised; None when it did not.
         duration: Seconds, those between attempts included.
         trail: The events within the step, each with its sequence: attempts, what the node emitted.
         guard: How often the guard was used, and its state then; None when the node left it alone.
-        exception: The exception itself, where it is at hand. Never stored.
         is_live: Whether the events of the trail were told already. Never stored.
     """
 
     update: Mapping[str, object] | None = None
-    error_type: str | None = None
-    error: str | None = None
-    is_routable: bool = True
+    failure: StepFailure | None = None
     duration: float = 0.0
     trail: tuple[tuple[int, Entry], ...] = ()
     guard: tuple[int, bytes] | None = None
-    exception: Exception | None = field(default=None, compare=False, repr=False)
     is_live: bool = field(default=False, compare=False, repr=False)
 
     def stored(self) -> StepOutcome:
@@ -64,23 +92,19 @@ class StepOutcome:
         Raises:
             Exception: Something in the update that cannot be copied.
         """
-        return dataclasses.replace(
-            self, update=copy.deepcopy(self.update), exception=None, is_live=False
-        )
+        failure = self.failure and dataclasses.replace(self.failure, exception=None)
+        update = copy.deepcopy(self.update)
+        return dataclasses.replace(self, update=update, failure=failure, is_live=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, where the update is."""
+        failure = self.failure
         return {
             "update": self.update,
-            "error_type": self.error_type,
-            "error": self.error,
-            "is_routable": self.is_routable,
+            "failure": failure and [failure.type, failure.message, failure.is_routable],
             "duration": self.duration,
-            "trail": [
-                [sequence, kind.__name__, timestamp, *values]
-                for sequence, (kind, timestamp, *values) in self.trail
-            ],
-            "guard": None if self.guard is None else [self.guard[0], self.guard[1].hex()],
+            "trail": [[sequence, *entry] for sequence, entry in self.trail],
+            "guard": self.guard and [self.guard[0], self.guard[1].hex()],
         }
 
     @classmethod
@@ -91,25 +115,16 @@ class StepOutcome:
             ReplayError: It is none.
         """
         try:
-            guard = data["guard"]
+            failure, guard = data["failure"], data["guard"]
             return cls(
                 update=data["update"],
-                error_type=data["error_type"],
-                error=data["error"],
-                is_routable=data["is_routable"],
+                failure=None if failure is None else StepFailure(*failure),
                 duration=data["duration"],
-                trail=tuple(_trail_entry(*entry) for entry in data["trail"]),
+                trail=tuple((sequence, tuple(entry)) for sequence, *entry in data["trail"]),
                 guard=None if guard is None else (guard[0], bytes.fromhex(guard[1])),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ReplayError(f"this is no outcome of a step: {error!r}") from error
-
-
-def _trail_entry(sequence: int, kind: str, timestamp: float, *values: Any) -> tuple[int, Entry]:
-    event = getattr(events, kind)
-    if not (isinstance(event, type) and issubclass(event, Event)):
-        raise TypeError(f"{kind!r} is no event")
-    return sequence, (event, timestamp, *values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from turnwarden.engine.events import NodeAbandoned, NodeFailed, NodeRetried, Nod
 from turnwarden.engine.graph_errors import ContractError
 from turnwarden.engine.graph_nodes import Retry, is_async_function
 from turnwarden.engine.graph_plan import PlanNode
-from turnwarden.engine.graph_steps import StepOutcome
+from turnwarden.engine.graph_steps import StepFailure, StepOutcome
 
 if TYPE_CHECKING:
     from turnwarden.engine.graph_running import GraphExecution
@@ -40,8 +40,6 @@ async def try_node(
         state: The state; each attempt has a copy of its own.
         copy: Makes the copy.
     """
-    from turnwarden.engine.graph_running import failed_outcome
-
     retry = node.node.retry or _ONCE
     attempt = 1
     while True:
@@ -50,14 +48,14 @@ async def try_node(
             return StepOutcome(await _call(run, node, key, copy(state)))
         except Exception as error:  # whatever a node raises is the outcome of its step
             is_last = attempt >= retry.attempts or isinstance(error, ContractError)
+            failure = StepFailure.of(error)
             if is_last or not isinstance(error, retry.on):
-                return failed_outcome(error)
-            failed = failed_outcome(error)
+                return StepOutcome(failure=failure)
         seconds = time.perf_counter() - started
         attempt += 1
         delay = retry.delay_before(attempt)
         place = (run.round, node.id)
-        run.tell_in_step(key, NodeFailed, *place, seconds, failed.error_type, failed.error)
+        run.tell_in_step(key, NodeFailed, *place, seconds, failure.type, failure.message)
         run.tell_in_step(key, NodeRetried, *place, attempt, delay)
         await _wait(delay)
         run.tell_in_step(key, NodeStarted, *place, attempt)
