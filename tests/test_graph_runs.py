@@ -6,10 +6,13 @@ import asyncio
 import gc
 import random
 import signal
+import subprocess
+import sys
 import threading
 import tracemalloc
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -464,3 +467,18 @@ def test_engine_arguments_are_checked() -> None:
         AgentCoreEngine(workflow, guard=5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="layer"):
         AgentCoreEngine(workflow, layer=5)  # type: ignore[arg-type]
+
+
+# The example
+
+
+def test_the_example_shows_a_warned_agent_that_answers() -> None:
+    example = Path(__file__).parent.parent / "examples" / "graph_agent.py"
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", str(example)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "guard_spoke  loop.exact" in ran.stdout
+    assert "-- The runbook does not say." in ran.stdout
+    assert "flowchart TD" in ran.stdout

@@ -10,7 +10,7 @@ microseconds beside what the node itself does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
 from turnwarden.engine.driving import event_loop_needed, is_awaitable, refuse_running_loop, run_sync
@@ -97,10 +97,10 @@ class AgentCoreEngine(Generic[StateT, ResultT, RuntimeT]):
             keep_events=keep_events,
         )
 
-    async def run(
+    def run(
         self, state: StateT, *, runtime: RuntimeT = _NO_RUNTIME, run_id: str | None = None
-    ) -> ResultT:
-        """Run to the end.
+    ) -> Coroutine[Any, Any, ResultT]:
+        """Run to the end: a coroutine, `await engine.run(state)`.
 
         Args:
             state: What to begin with. It stays as it is.
@@ -120,7 +120,7 @@ class AgentCoreEngine(Generic[StateT, ResultT, RuntimeT]):
         Each of these has what was done as `run` (`run_so_far` finds it also behind the TimeoutError
         of `asyncio.timeout`).
         """
-        return await self._execution(state, runtime, run_id).run()
+        return self._execution(state, runtime, run_id).run()
 
     def run_sync(
         self, state: StateT, *, runtime: RuntimeT = _NO_RUNTIME, run_id: str | None = None

@@ -23,6 +23,7 @@ from typing import Any, Final, Generic, NoReturn, TypeVar, cast
 from turnwarden.engine.driving import event_loop_needed, is_awaitable, is_loop_running
 from turnwarden.engine.errors import attach_run
 from turnwarden.engine.events import (
+    Event,
     EventSink,
     GuardSpoke,
     NodeEmitted,
@@ -44,7 +45,7 @@ from turnwarden.engine.graph_errors import (
     RunStoppedError,
 )
 from turnwarden.engine.graph_fan_out import apply_branches, gather
-from turnwarden.engine.graph_log import EventLog, entry_of
+from turnwarden.engine.graph_log import Entry, EventLog, entry_of
 from turnwarden.engine.graph_nodes import NodeContext, WorkflowNode
 from turnwarden.engine.graph_plan import PlanNode, PlanRoute, plan_of
 from turnwarden.engine.graph_run import GraphRun
@@ -124,7 +125,6 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         "_guard",
         "_guard_uses",
         "_is_cancelled",
-        "_key_prefix",
         "_layer",
         "_loop",
         "_nodes",
@@ -137,6 +137,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         "_state",
         "_step",
         "_thread",
+        "_time",
         "_trails",
         "_write",
         "delivered_field",
@@ -182,7 +183,6 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         self._read = form.read
         self._write = form.write
         self._state: Any = form.own(state)
-        self._key_prefix = f"{self.run_id}:"
         sinks = settings.sinks if parent is None else parent.log.sinks
         self.log = EventLog(
             self.run_id, workflow.id, workflow.revision, sinks, settings.keep_events
@@ -194,10 +194,11 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             None if settings.guard is None else WorkflowGuard(settings.guard, clock=self._clock)
         )
         self._guard_uses = 0
-        self._trails: dict[str, list[tuple[int, Any]]] = {}
+        self._trails: dict[str, list[tuple[int, Entry]]] | None = None
         self._is_cancelled = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
+        self._time = now()  # of the last event: those that follow at once have the same
         self._pace: Callable[[], Awaitable[None]] | None = None
         self._step: Step = self._run_node
         if settings.layer is not None:
@@ -237,6 +238,8 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         """Tell an event that happened within a step; a layer may want to keep it."""
         entry = entry_of(kind, *values)
         if self._layer is not None:
+            if self._trails is None:
+                self._trails = {}
             self._trails.setdefault(key, []).append((self.log.next_sequence, entry))
         self._note(entry)
 
@@ -286,14 +289,14 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         self._thread = threading.get_ident()
         if is_loop_running():
             await self.need_loop()
-        self.log.add(RunStarted, False)
+        self._tell(RunStarted, False)
         try:
             self.result = cast("ResultT", await self._run_nodes())
         except BaseException as error:
             self._end_by(error)
             raise
         self.status, self.reason = RunStatus.COMPLETED, "delivered"
-        self.log.add(RunFinished, self.status, self.reason, self.result)
+        self._tell(RunFinished, self.status, self.reason, self.result)
         return self.result
 
     def _end_by(self, error: BaseException) -> None:
@@ -310,8 +313,12 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         else:
             self._is_cancelled = True
             self.status, self.reason = RunStatus.CANCELLED, "cancelled"
-        self.log.add(RunFinished, self.status, self.reason, None)
+        self._tell(RunFinished, self.status, self.reason, None)
         attach_run(error, self.so_far())
+
+    def _tell(self, kind: type[Event], *values: Any) -> None:
+        self.log.add(kind, *values)
+        self._time = now()
 
     async def _run_nodes(self) -> Any:
         node = self._plan.entry
@@ -320,13 +327,18 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
                 self._enter(node)
             if node.runs:
                 begun = self._begin(node)
-                outcome = begun if type(begun) is StepOutcome else await self._outcome_of(begun)
+                if type(begun) is StepOutcome:
+                    outcome = begun
+                elif self._layer is None:
+                    outcome = await cast("Awaitable[StepOutcome]", begun)
+                else:
+                    outcome = await self._outcome_of(begun)
                 erred = self._absorb(node, outcome)
             else:
                 self.node_id = node.id
                 erred = self._read(self._state, "error") is not None
             route = node.always or self._choose(node, erred)
-            self._note((_ROUTE_TAKEN, now(), self.round, node.id, route.name, route.target_id))
+            self._note((_ROUTE_TAKEN, self._time, self.round, node.id, route.name, route.target_id))
             if route.target is None:
                 return self._deliver(node, route.field)
             node = await self._fan_out(node, route) if route.branches else route.target
@@ -342,6 +354,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             await self._pace()
         elif self._loop is not None:
             await asyncio.sleep(0)
+        self._time = now()
 
     def _stop_if_cancelled(self) -> None:
         if self.is_cancelled:
@@ -365,7 +378,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
                 **self.place(node.id),
             )
         self.round += 1
-        self._note((_ROUND_STARTED, now(), self.round, node.id))
+        self._note((_ROUND_STARTED, self._time, self.round, node.id))
 
     def _ask_guard(self, node: PlanNode, guard: WorkflowGuard) -> None:
         """Let the guard count the round; what it says is told, and ends the run when it must."""
@@ -373,7 +386,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         reasons = verdict.reasons
         if reasons:
             reason = verdict.force_terminate_reason or reasons[0]
-            self.log.add(GuardSpoke, str(verdict.action), reason, verdict.warning_message)
+            self._tell(GuardSpoke, str(verdict.action), reason, verdict.warning_message)
         if verdict.allow_continue:
             return
         reason = verdict.force_terminate_reason or "guard.stop"
@@ -388,10 +401,10 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
 
     def _begin(self, node: PlanNode) -> StepOutcome | Awaitable[StepOutcome]:
         """Begin the step of a node."""
-        key = f"{self._key_prefix}{self.steps}:{node.id}"
+        key = f"{self.run_id}:{self.steps}:{node.id}"
         self.steps += 1
         self.node_id = node.id
-        self._note((_NODE_STARTED, now(), self.round, node.id, 1))
+        self._note((_NODE_STARTED, self._time, self.round, node.id, 1))
         if node.sub is not None:
             return self._run_sub(node, key)
         return self._step(node.node, key, self._copy(self._state))
@@ -463,7 +476,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         outcome.duration = perf_counter() - started
         outcome.is_live = True
         if self._layer is not None:
-            outcome.trail = tuple(self._trails.pop(key, ()))
+            outcome.trail = tuple(self._trails.pop(key, ())) if self._trails else ()
             if self._guard is not None and self._guard_uses != uses:
                 outcome.guard = (self._guard_uses, self._guard.to_bytes())
         return outcome
@@ -497,7 +510,8 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             return self._absorb_failure(node, duration, outcome.failure)
         update = outcome.update
         if update is None:
-            self._note((_NODE_FINISHED, now(), self.round, node.id, duration))
+            self._time = timestamp = now()
+            self._note((_NODE_FINISHED, timestamp, self.round, node.id, duration))
         else:
             checked = self.checked_update(node, update)
             self.write(node, checked)
@@ -535,7 +549,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
 
     def tell_failure(self, node: PlanNode, duration: float, failure: StepFailure) -> None:
         """Tell that a node raised."""
-        self.log.add(NodeFailed, self.round, node.id, duration, failure.type, failure.message)
+        self._tell(NodeFailed, self.round, node.id, duration, failure.type, failure.message)
 
     def tell_success(self, node: PlanNode, duration: float, update: dict[str, Any]) -> bool:
         """Tell that a node ran, and when its update holds an error that too.
@@ -543,13 +557,13 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         Returns:
             Whether it does.
         """
-        timestamp = now()
+        self._time = timestamp = now()
         told = copy.deepcopy(update) if self._settings.isolate else update
         self._note((_NODE_FINISHED, timestamp, self.round, node.id, duration, tuple(update), told))
         error = update.get("error")
         if error is None:
             return False
-        self.log.add(NodeFailed, self.round, node.id, duration, None, text_of(error))
+        self._tell(NodeFailed, self.round, node.id, duration, None, text_of(error))
         return True
 
     def checked_update(self, node: PlanNode, update: object) -> dict[str, Any]:
@@ -657,7 +671,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         if is_result is not None:
             self._check_result(node, field, value, is_result)
         self.delivered_field = field
-        self.log.add(ResultDelivered, self.round, node.id, field, value)
+        self._tell(ResultDelivered, self.round, node.id, field, value)
         return value
 
     def _check_result(
