@@ -5,7 +5,7 @@ use crate::calls::Draft;
 use crate::formats::{Body, UNMARKED};
 use crate::grammars::Input;
 use crate::grammars::json::draft;
-use crate::json::{Error, Kind, RepairKind, Status};
+use crate::json::{Error, FirstRepair, Kind, RepairKind, Status};
 use crate::machine::{FenceFate, Flow, Machine, Pending, Saved, State};
 use crate::native;
 use crate::plan::SyntaxId;
@@ -174,15 +174,9 @@ impl Candidate {
     }
 
     /// Where JSON in prose, other than workflow JSON, needs healing: it is read no further.
-    fn first_doubt(&self) -> Option<usize> {
-        if self.place != Place::Prose || !matches!(self.phase, Phase::LetGo) {
-            return None;
-        }
-        self.reading
-            .repairs()
-            .iter()
-            .map(|repair| repair.offset)
-            .min()
+    fn doubt(&self) -> Option<&FirstRepair> {
+        let doubted = self.place == Place::Prose && matches!(self.phase, Phase::LetGo);
+        self.reading.first_repair().filter(|_| doubted)
     }
 }
 
@@ -261,7 +255,7 @@ impl Machine {
     pub(crate) fn candidate(&mut self, mut candidate: Box<Candidate>, input: Input<'_>) -> Flow {
         let (status, all) = candidate.read(input);
         self.weigh(&mut candidate, input);
-        if let Some(offset) = candidate.first_doubt() {
+        if let Some(offset) = candidate.doubt().map(|doubt| doubt.offset) {
             return self.give_up(candidate, offset, input);
         }
         if let Phase::Workflow(progress) = &mut candidate.phase {
@@ -293,6 +287,9 @@ impl Machine {
             let in_object = candidate.reading.kind() == Some(Kind::Object);
             let key = candidate.reading.key(member);
             let first = candidate.seen == 0;
+            if candidate.reading.is_kind_open(member) {
+                return;
+            }
             if in_object && first && key == "content" && member.kind == Kind::String {
                 match holds_array(&candidate.reading, candidate.seen) {
                     None => return,
@@ -309,8 +306,12 @@ impl Machine {
                 if is_list(&candidate.reading, candidate.seen).is_none() {
                     return;
                 }
-                candidate.next = Some(candidate.seen);
-                if candidate.content_first && self.reads_workflow() {
+                let index = candidate.seen;
+                let doubtful = candidate
+                    .doubt()
+                    .is_some_and(|doubt| !doubt.had_begun(index, member));
+                candidate.next = Some(index);
+                if candidate.content_first && !doubtful && self.reads_workflow() {
                     return self.begin_workflow(candidate, input);
                 }
             }
@@ -318,10 +319,11 @@ impl Machine {
                 if !candidate.reading.is_closed(candidate.seen) {
                     return;
                 }
-                let doubt = candidate
-                    .first_doubt()
-                    .is_some_and(|doubt| doubt < member.text.end);
-                if !doubt && self.reads_workflow() && is_call(&candidate.reading, candidate.seen) {
+                let doubtful = candidate
+                    .doubt()
+                    .is_some_and(|doubt| !doubt.had_ended(candidate.seen, member));
+                if !doubtful && self.reads_workflow() && is_call(&candidate.reading, candidate.seen)
+                {
                     return self.begin_workflow(candidate, input);
                 }
             }
@@ -349,7 +351,9 @@ impl Machine {
         if !matches!(candidate.phase, Phase::Open) {
             return;
         }
-        self.emit(input, candidate.start);
+        if self.pending.is_none() && candidate.comments.is_empty() {
+            self.emit(input, candidate.start);
+        }
         candidate.saved = self.save();
         candidate.phase = Phase::LetGo;
     }
@@ -358,7 +362,6 @@ impl Machine {
     fn take_back_json(&mut self, candidate: &mut Candidate) {
         if matches!(candidate.phase, Phase::LetGo) {
             self.restore(std::mem::take(&mut candidate.saved));
-            self.done = candidate.start;
             candidate.phase = Phase::Open;
         }
     }
@@ -447,7 +450,7 @@ impl Machine {
             return None;
         }
         let has_next = matches!(&candidate.phase, Phase::Workflow(progress) if progress.has_next());
-        if has_next || self.pending.is_some() {
+        if has_next || self.pending.is_some() || candidate.saved.has_pending() {
             return None;
         }
         let begun = matches!(candidate.phase, Phase::Workflow(_));
@@ -461,7 +464,6 @@ impl Machine {
         }
         if begun {
             self.restore(std::mem::take(&mut candidate.saved));
-            self.done = candidate.start;
             self.format = None;
             self.out.reply.format = None;
         } else {
@@ -675,7 +677,7 @@ impl Machine {
             self.settle_as_text(input);
         }
         if matches!(candidate.phase, Phase::LetGo) {
-            self.let_go = Some((candidate.saved, candidate.start));
+            self.let_go = Some(candidate.saved);
         }
         self.fresh = false;
         if let Some(fence) = &self.fence

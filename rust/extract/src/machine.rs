@@ -177,8 +177,8 @@ pub(crate) struct Machine {
     /// Syntaxes of which a section was read to the end of the reply in vain: any marker of theirs
     /// was passed on the way, so that none behind it begins a section either.
     pub(crate) hopeless: Vec<Vec<SyntaxId>>,
-    /// Text that has been let go but is scanned again: what to go back to, and where it begins.
-    pub(crate) let_go: Option<(Saved, usize)>,
+    /// Text that has been let go but is scanned again: what to go back to.
+    pub(crate) let_go: Option<Saved>,
 }
 
 /// What a machine goes back to when it takes back what it let go.
@@ -188,6 +188,7 @@ pub(crate) struct Saved {
     fence: Option<OpenFence>,
     pending: Option<Pending>,
     fresh: bool,
+    done: usize,
 }
 
 /// The beginning of what may turn out to be reasoning that the template opened.
@@ -198,6 +199,13 @@ pub(crate) struct Section {
     pub(crate) format: Option<usize>,
     pub(crate) fence: Option<OpenFence>,
     pub(crate) pending: Option<Pending>,
+}
+
+impl Saved {
+    /// Whether bare calls stood before.
+    pub(crate) fn has_pending(&self) -> bool {
+        self.pending.is_some()
+    }
 }
 
 impl Machine {
@@ -347,6 +355,7 @@ impl Machine {
         if piece.is_empty() {
             return;
         }
+        self.let_go = None;
         if !piece.trim_start().is_empty() {
             self.settle_as_text(input);
             self.fresh = false;
@@ -358,9 +367,8 @@ impl Machine {
 
     /// Takes back text from `end` on that was let go too early.
     fn take_back(&mut self, input: Input<'_>, end: usize) {
-        if let Some((saved, start)) = self.let_go.take() {
+        if let Some(saved) = self.let_go.take() {
             self.restore(saved);
-            self.done = start;
             self.emit(input, end);
         }
     }
@@ -372,6 +380,7 @@ impl Machine {
             fence: self.fence.clone(),
             pending: self.pending.clone(),
             fresh: self.fresh,
+            done: self.done,
         }
     }
 
@@ -381,6 +390,7 @@ impl Machine {
         self.fence = saved.fence;
         self.pending = saved.pending;
         self.fresh = saved.fresh;
+        self.done = saved.done;
     }
 
     /// Something visible follows: a fence and bare JSON whose fate was open are text.
@@ -423,6 +433,7 @@ impl Machine {
 
     /// Accounts for everything up to `end` as markup.
     pub(crate) fn markup(&mut self, end: usize) {
+        self.let_go = None;
         self.out.markup(self.done, end);
         self.done = self.done.max(end);
     }

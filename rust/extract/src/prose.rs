@@ -108,11 +108,7 @@ impl Machine {
         }
         if let Some(pending) = self.pending.take() {
             self.accept_pending(pending);
-        } else if self
-            .fence
-            .as_ref()
-            .is_some_and(|fence| fence.fate == FenceFate::Open)
-        {
+        } else if self.is_in_doubt() {
             self.settle_as_text(input);
         }
         self.state = State::Over;
@@ -128,10 +124,7 @@ impl Machine {
             // What was passed over is text.
             self.emit(input, self.scan);
         }
-        let in_fence = self
-            .fence
-            .as_ref()
-            .is_some_and(|fence| fence.fate == FenceFate::Open);
+        let in_fence = self.is_in_doubt();
         if !self.fresh && !in_fence && self.pending.is_none() {
             return None;
         }
@@ -320,12 +313,14 @@ impl Machine {
         comments: Vec<usize>,
         input: Input<'_>,
     ) -> Option<Flow> {
+        let commented = !comments.is_empty();
         if let Ok(candidate) = Candidate::begin(self, place, at, input) {
             let candidate = candidate?.behind(comments);
             self.state = State::Candidate(Box::new(candidate));
             Some(Flow::Go)
-        } else if place == Place::Whole && self.pending.is_some() {
-            // What separates it from the calls before is text only if it is no JSON.
+        } else if commented || place == Place::Whole && self.pending.is_some() {
+            // Comments before it, or what separates it from the calls before, are text only if
+            // it is no JSON.
             Some(Flow::Wait)
         } else {
             self.emit_before(at, input);
@@ -462,8 +457,8 @@ impl Machine {
             self.state = State::Block(Box::new(Block::fenced(fence, syntax)));
             return Flow::Go;
         }
-        let first = self.fresh;
         self.emit(input, fence.start);
+        let first = self.fresh;
         let joint = self.out.take_joint();
         let language = String::from_utf8_lossy(word).to_lowercase();
         let json = self
@@ -512,7 +507,8 @@ impl Machine {
         }
         self.scan = at + run;
         if mark == Some(b'`') {
-            let across = self.out.is_blank() && input.slice(self.done, at).trim().is_empty();
+            let first = self.reasoning.is_none() && self.out.is_blank();
+            let across = first && input.slice(self.done, at).trim().is_empty();
             self.code = self.code_spans.open(text, at, across);
         }
         None
@@ -564,6 +560,7 @@ impl Machine {
             }
             if reasoning.is_template_opened(&roles, self.done, hit, input) {
                 reasoning.close = Closing::Marker(roles.opens_reasoning.unwrap_or(hit.id));
+                self.emit(input, hit.start);
                 self.markup(hit.end);
                 self.scan = hit.end;
                 return Flow::Go;
@@ -621,12 +618,7 @@ impl Machine {
         if roles.ends_turn {
             return self.begin_tokens(hit, input);
         }
-        // Behind a fence that may still be text it is not known what it stands beside.
-        let in_doubt = self
-            .fence
-            .as_ref()
-            .is_some_and(|fence| fence.fate == FenceFate::Open);
-        let beside = !in_doubt
+        let beside = !self.is_in_doubt()
             && input.slice(self.done, hit.start).trim().is_empty()
             && (self.pending.is_some() || self.out.follows_markup());
         if roles.closes_calls && beside {
@@ -634,6 +626,13 @@ impl Machine {
         }
         self.scan = hit.end;
         Flow::Go
+    }
+
+    /// Whether a fence was opened that may still be text: it is not known what stands beside it.
+    fn is_in_doubt(&self) -> bool {
+        self.fence
+            .as_ref()
+            .is_some_and(|fence| fence.fate == FenceFate::Open)
     }
 
     fn reads_react(&self) -> bool {
@@ -740,7 +739,7 @@ impl Machine {
 
     /// End-of-turn tokens: dropped at the end of the reply and beside markup, else text.
     pub(crate) fn tokens(&mut self, start: usize, mut end: usize, input: Input<'_>) -> Flow {
-        let beside = self.pending.is_some() || self.out.follows_markup();
+        let beside = self.pending.is_some() || !self.is_in_doubt() && self.out.follows_markup();
         loop {
             let at = input.after_space(end);
             if at == input.text.len() {

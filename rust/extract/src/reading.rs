@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::calls::Rules;
 use crate::grammars::Input;
-use crate::json::{Closer, Kind, Member, Mode, Reader, ReaderOptions, Status};
+use crate::json::{Closer, FirstRepair, Kind, Member, Mode, Reader, ReaderOptions, Status};
 use crate::view::Value;
 use crate::{Repair, Span};
 
@@ -121,6 +121,16 @@ impl Reading {
 
     pub(crate) fn output(&self) -> &str {
         self.reader.output()
+    }
+
+    /// The first repair, if any was made.
+    pub(crate) fn first_repair(&self) -> Option<&FirstRepair> {
+        self.reader.first_repair()
+    }
+
+    /// Whether it may still change what a member is: parentheses around one value mean nothing.
+    pub(crate) fn is_kind_open(&self, member: &Member) -> bool {
+        !self.over && !member.closed && self.reader.in_parens()
     }
 
     pub(crate) fn settled(&self) -> usize {

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it can't go on")]
 
 use proptest::prelude::*;
-use turnwarden_extract::{Event, FaultKind, Options, Parser, Reply, formats};
+use turnwarden_extract::{Event, FaultKind, Options, Parser, Reply, Tools, formats};
 
 /// Pieces of replies: markers of every format, JSON, fences, quotes, prose.
 fn pieces() -> Vec<String> {
@@ -282,17 +282,49 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {}}",
         "{\"name\": \"f\", \"args\": {}} , {\"name\": \"g\", \"args\": {}} ;\n[{\"name\": \"h\", \"args\": {}}]",
         "{\"name\": \"f\", \"args\": {}}; { more}",
+        "```\n//\n{name:\",\"arguments\":\"",
+        "[{name:\",\"arguments\":{]\n```\n</s>h",
+        "]```\n{content:\"",
+        "{content:(a",
+        "{name:a\"\"arguments\":{}}[{a:k}{functionCall:{name:\"",
+        "…{content:p\nn:\",\"next\":[",
+        "{q:[/INST]<|tool_call_section_end|>{\"\"]<]minimax[>[<tool_call>",
     ];
     let parser = Parser::new(Options::default()).unwrap();
     for text in texts {
-        let whole = shape(&parser.parse(text));
-        assert_eq!(shape(&streamed(&parser, text, &[1])), whole, "{text:?}");
-        for at in 1..text.len() {
-            assert_eq!(
-                shape(&streamed(&parser, text, &[at])),
-                whole,
-                "{text:?} at {at}"
-            );
-        }
+        differs_nowhere(&parser, text);
+    }
+    let reasoning_open = Options {
+        reasoning_open: true,
+        ..Options::default()
+    };
+    let parser = Parser::new(reasoning_open).unwrap();
+    for text in ["\n<think>", ">```\n\n<｜tool▁call▁begin｜>h```{"] {
+        differs_nowhere(&parser, text);
+    }
+    let tools = r#"[{"name": "ping", "parameters": {"type": "object", "properties": {}}}]"#;
+    let with_tools = Options {
+        tools: Some(Tools::from_json(tools).unwrap()),
+        ..Options::default()
+    };
+    let parser = Parser::new(with_tools).unwrap();
+    differs_nowhere(
+        &parser,
+        "{name:h\"\"arguments\":\"\"}\n{name:ping\"\"q\":\"",
+    );
+}
+
+/// Asserts that a text is read alike at every split, and that its spans account for all of it.
+fn differs_nowhere(parser: &Parser, text: &str) {
+    let reply = parser.parse(text);
+    let ends = reply.spans.iter().fold(Some(0), |at, (_, span)| {
+        (at == Some(span.start)).then_some(span.end)
+    });
+    assert_eq!(ends, Some(text.len()), "{:?} of {text:?}", reply.spans);
+    let whole = shape(&reply);
+    assert_eq!(shape(&streamed(parser, text, &[1])), whole, "{text:?}");
+    for at in 1..text.len() {
+        let split = shape(&streamed(parser, text, &[at]));
+        assert_eq!(split, whole, "{text:?} at {at}");
     }
 }

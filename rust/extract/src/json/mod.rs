@@ -32,6 +32,7 @@ mod tests;
 
 pub use closers::Closer;
 pub use kinds::{Error, ErrorKind, RepairKind};
+pub(crate) use reader::FirstRepair;
 pub use reader::{Kind, Member, Mode, Reader, ReaderOptions, Status, ValuelessKey};
 pub use unescape::unescape;
 pub use visit::{Entries, Entry, VisitError, Visitor, entries, visit};

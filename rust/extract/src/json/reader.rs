@@ -137,6 +137,30 @@ pub struct ValuelessKey {
     pub offset: usize,
 }
 
+/// How far the value was when the first repair was made, even one that was taken back since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FirstRepair {
+    /// Where in the text.
+    pub(crate) offset: usize,
+    /// How many members had begun, and which of them were open.
+    members: usize,
+    open: Vec<usize>,
+    settled: usize,
+}
+
+impl FirstRepair {
+    /// Whether a member had begun for good by then.
+    pub(crate) fn had_begun(&self, index: usize, member: &Member) -> bool {
+        index < self.members && member.output.start < self.settled
+    }
+
+    /// Whether a member had ended for good by then.
+    pub(crate) fn had_ended(&self, index: usize, member: &Member) -> bool {
+        let ended = index < self.members && !self.open.contains(&index);
+        ended && member.output.end <= self.settled
+    }
+}
+
 /// What the machine expects next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -233,6 +257,9 @@ pub struct Reader {
     pub(super) cut: bool,
     /// What the last step that led somewhere led to.
     pub(super) outcome: Status,
+    /// Where the first repair was made.
+    doubt: Option<usize>,
+    first_repair: Option<FirstRepair>,
     work: usize,
 }
 
@@ -277,6 +304,8 @@ impl Reader {
             holes: Vec::new(),
             cut: false,
             outcome: Status::NeedMore,
+            doubt: None,
+            first_repair: None,
             work: 0,
         }
     }
@@ -322,6 +351,11 @@ impl Reader {
             );
             if flow == Flow::More && input.last {
                 flow = self.end_of_text(input);
+            }
+            if let Some(offset) = self.doubt
+                && self.first_repair.is_none()
+            {
+                self.note_first_repair(offset);
             }
             match flow {
                 Flow::Go => {}
@@ -480,7 +514,30 @@ impl Reader {
         }
     }
 
+    #[cold]
+    fn note_first_repair(&mut self, offset: usize) {
+        let members = self.members.iter().enumerate();
+        let open = members.filter(|(_, member)| !member.closed);
+        self.first_repair = Some(FirstRepair {
+            offset,
+            members: self.members.len(),
+            open: open.map(|(index, _)| index).collect(),
+            settled: self.settled(),
+        });
+    }
+
+    /// The first repair, if any was made.
+    pub(crate) fn first_repair(&self) -> Option<&FirstRepair> {
+        self.first_repair.as_ref()
+    }
+
+    /// Whether parentheses are open, which may turn out to be no list.
+    pub(crate) fn in_parens(&self) -> bool {
+        self.frames.nearest(Shape::Parens).is_some()
+    }
+
     pub(super) fn repair(&mut self, kind: RepairKind, offset: usize) {
+        self.doubt.get_or_insert(offset);
         if self.repairs.len() < MAX_REPAIRS {
             self.repairs.push(Repair { kind, offset });
         }
