@@ -317,10 +317,9 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
 /// Asserts that a text is read alike at every split, and that its spans account for all of it.
 fn differs_nowhere(parser: &Parser, text: &str) {
     let reply = parser.parse(text);
-    let ends = reply.spans.iter().fold(Some(0), |at, (_, span)| {
-        (at == Some(span.start)).then_some(span.end)
-    });
-    assert_eq!(ends, Some(text.len()), "{:?} of {text:?}", reply.spans);
+    let mut spans = reply.spans.iter();
+    let end = spans.try_fold(0, |at, (_, span)| (at == span.start).then_some(span.end));
+    assert_eq!(end, Some(text.len()), "{:?} of {text:?}", reply.spans);
     let whole = shape(&reply);
     assert_eq!(shape(&streamed(parser, text, &[1])), whole, "{text:?}");
     for at in 1..text.len() {

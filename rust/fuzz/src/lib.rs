@@ -21,7 +21,8 @@ pub fn check_reply(text: &str, cuts: &[u8]) {
     }
 }
 
-fn check_with(parser: &Parser, text: &str, cuts: &[u8]) {
+/// Checks one text as one parser reads it.
+pub fn check_with(parser: &Parser, text: &str, cuts: &[u8]) {
     let whole = parser.parse(text);
     spans_cover(&whole, text.len());
     for call in whole.tool_calls.iter().chain(&whole.incomplete_calls) {
