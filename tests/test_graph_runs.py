@@ -48,6 +48,8 @@ def ended(engine: AgentCoreEngine[Any, Any, Any], state: dict[str, Any]) -> Ende
         run = await handle.wait()
         path = [event.node_id for event in run.events if event.type == "node_started"]
         assert [event.sequence for event in run.events] == list(range(len(run.events)))
+        times = [event.timestamp for event in run.events]
+        assert times == sorted(times)
         error = None if handle.task.cancelled() else handle.task.exception()
         if isinstance(error, GraphError):
             assert run.events[-1].type == "run_finished"

@@ -188,5 +188,5 @@ def _next(
         if failure is not None:
             run.write_error(branch, failure)
         following = cast("PlanNode", branch.error_route.target)
-        run.log.add(RouteTaken, run.round, branch.id, RouteKind.TO_IF_ERROR.value, following.id)
+        run.tell(RouteTaken, run.round, branch.id, RouteKind.TO_IF_ERROR.value, following.id)
     return following or cast("PlanNode", route.target)

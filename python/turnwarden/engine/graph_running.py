@@ -76,6 +76,9 @@ _NODE_STARTED: Final = NodeStarted.type
 _NODE_FINISHED: Final = NodeFinished.type
 _ROUTE_TAKEN: Final = RouteTaken.type
 _ROUND_STARTED: Final = RoundStarted.type
+_RESULT_DELIVERED: Final = ResultDelivered.type
+_RUN_STARTED: Final = RunStarted.type
+_RUN_FINISHED: Final = RunFinished.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,14 +292,15 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         self._thread = threading.get_ident()
         if is_loop_running():
             await self.need_loop()
-        self._tell(RunStarted, False)
+        self._time = now()
+        self._note((_RUN_STARTED, self._time, False))
         try:
             self.result = cast("ResultT", await self._run_nodes())
         except BaseException as error:
             self._end_by(error)
             raise
         self.status, self.reason = RunStatus.COMPLETED, "delivered"
-        self._tell(RunFinished, self.status, self.reason, self.result)
+        self._note((_RUN_FINISHED, now(), self.status, self.reason, self.result))
         return self.result
 
     def _end_by(self, error: BaseException) -> None:
@@ -313,10 +317,11 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         else:
             self._is_cancelled = True
             self.status, self.reason = RunStatus.CANCELLED, "cancelled"
-        self._tell(RunFinished, self.status, self.reason, None)
+        self.tell(RunFinished, self.status, self.reason, None)
         attach_run(error, self.so_far())
 
-    def _tell(self, kind: type[Event], *values: Any) -> None:
+    def tell(self, kind: type[Event], *values: Any) -> None:
+        """Tell an event that happens now."""
         self.log.add(kind, *values)
         self._time = now()
 
@@ -386,7 +391,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         reasons = verdict.reasons
         if reasons:
             reason = verdict.force_terminate_reason or reasons[0]
-            self._tell(GuardSpoke, str(verdict.action), reason, verdict.warning_message)
+            self.tell(GuardSpoke, str(verdict.action), reason, verdict.warning_message)
         if verdict.allow_continue:
             return
         reason = verdict.force_terminate_reason or "guard.stop"
@@ -549,7 +554,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
 
     def tell_failure(self, node: PlanNode, duration: float, failure: StepFailure) -> None:
         """Tell that a node raised."""
-        self._tell(NodeFailed, self.round, node.id, duration, failure.type, failure.message)
+        self.tell(NodeFailed, self.round, node.id, duration, failure.type, failure.message)
 
     def tell_success(self, node: PlanNode, duration: float, update: dict[str, Any]) -> bool:
         """Tell that a node ran, and when its update holds an error that too.
@@ -563,7 +568,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         error = update.get("error")
         if error is None:
             return False
-        self._tell(NodeFailed, self.round, node.id, duration, None, text_of(error))
+        self.tell(NodeFailed, self.round, node.id, duration, None, text_of(error))
         return True
 
     def checked_update(self, node: PlanNode, update: object) -> dict[str, Any]:
@@ -671,7 +676,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         if is_result is not None:
             self._check_result(node, field, value, is_result)
         self.delivered_field = field
-        self._tell(ResultDelivered, self.round, node.id, field, value)
+        self._note((_RESULT_DELIVERED, now(), self.round, node.id, field, value))
         return value
 
     def _check_result(
@@ -705,7 +710,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             workflow_id=self.workflow.id,
             revision=self.workflow.revision,
             state=self._copy(self._state),
-            emit=self.log.add,
+            emit=self.tell,
         )
 
 
