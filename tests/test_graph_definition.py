@@ -97,6 +97,7 @@ class State(TypedDict, total=False):
         (only(routes=[route.deliver_if(later, "x")]), {}, ("last_route_conditional", "a")),
         (only(run=5), {}, ("run_invalid", "a")),
         (only(run=lambda: None), {}, ("run_invalid", "a")),
+        (only(run=lambda state: (yield)), {}, ("run_invalid", "a")),
         (only(run=lambda a, b, c: None), {}, ("run_invalid", "a")),
         (only(run=lambda state, *, other: None), {}, ("run_invalid", "a")),
         (only(run=subworkflow(5)), {}, ("run_invalid", "a")),  # type: ignore[arg-type]

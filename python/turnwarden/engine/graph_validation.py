@@ -7,6 +7,7 @@ Errors are what must go wrong; warnings are what may. Costs time linear in nodes
 from __future__ import annotations
 
 import enum
+import inspect
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -366,6 +367,14 @@ def _check_run(node: AnyNode) -> Iterator[Finding]:
     if not callable(run):
         yield Finding(
             code, node.id, f"its run is a {type(run).__name__}", "give a function of the state"
+        )
+        return
+    if inspect.isgeneratorfunction(run) or inspect.isasyncgenfunction(run):
+        yield Finding(
+            code,
+            node.id,
+            "its run is a generator function, and what it yields nobody takes",
+            "return the fields that change; tell what is on the way by ctx.emit",
         )
         return
     try:
