@@ -336,6 +336,19 @@ def test_a_broken_contract_in_a_sub_workflow_is_never_routed() -> None:
     assert caught.value.__cause__.field == "c"
 
 
+@pytest.mark.parametrize("given", [5, None, [("a", 1)]])
+def test_an_input_that_is_no_state_is_a_broken_contract(given: Any) -> None:
+    run = subworkflow(adding(), input=lambda state: given)
+    with pytest.raises(ContractError, match="TypeError: a state must be"):
+        AgentCoreEngine(around(run)).run_sync({})
+
+
+def test_what_input_raises_is_an_error_of_the_node() -> None:
+    run = subworkflow(adding(), input=lambda state: state["nope"])
+    with pytest.raises(NodeError, match="KeyError"):
+        AgentCoreEngine(around(run)).run_sync({})
+
+
 def test_cancelling_a_run_cancels_its_sub_workflow() -> None:
     async def main() -> None:
         began = asyncio.Event()

@@ -166,6 +166,27 @@ def test_a_run_keeps_its_last_events_and_their_numbers() -> None:
     assert [event.sequence for event in events] == list(range(1992, 2002))
 
 
+def test_nodes_that_only_route_are_forgotten_and_cancelled_too() -> None:
+    nodes = [
+        Node(id="a", starts_round=True, run=lambda state: None, routes=[route.to("b")]),
+        Node(id="b", starts_round=True, routes=[route.to("b")]),
+    ]
+    workflow = define_workflow(id="w", nodes=nodes)
+
+    async def main() -> Any:
+        engine = AgentCoreEngine(workflow, max_rounds=10**9, keep_events=10)
+        handle = engine.start({})
+        for _ in range(100):
+            await asyncio.sleep(0)
+        entries = handle._execution.log._entries  # type: ignore[attr-defined]
+        assert handle.result_so_far.rounds > 1000
+        assert len(entries) < 500
+        handle.cancel()
+        return await handle.wait()
+
+    assert asyncio.run(main()).status is RunStatus.CANCELLED
+
+
 def test_a_run_that_is_over_is_let_go_of() -> None:
     class Services:
         pass

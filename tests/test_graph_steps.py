@@ -341,6 +341,31 @@ def test_what_a_layer_raises_in_a_branch_ends_the_run_bare() -> None:
         engine.run_sync({})
 
 
+@pytest.mark.parametrize("recorded", range(4))
+def test_what_a_layer_raises_in_a_sub_workflow_ends_the_run_too(recorded: int) -> None:
+    inner = simple(lambda state: {"answer": 1}, revision="1")
+    nodes = [
+        Node(id="a", starts_round=True, run=inner,
+             routes=[route.to_if_error("b"), route.to("b")]),
+        Node(id="b", routes=[fan_out(["c", "d"], join="e")]),
+        Node(id="c", run=lambda state: None),
+        Node(id="d", run=inner),
+        Node(id="e", routes=[route.deliver("answer")]),
+    ]  # fmt: skip
+    workflow = define_workflow(id="w", nodes=nodes)
+    recording = recording_of(workflow, {})
+    keys = sorted(recording.outcomes)
+    assert keys == ["r:0:a:0:only", "r:1:c", "r:2:d:0:only"]
+    kept = {key: recording.outcomes[key] for key in keys[:recorded]}
+    layer = Replayer(dataclasses.replace(recording, outcomes=kept))
+    engine = AgentCoreEngine(workflow, layer=layer)
+    if recorded == 3:
+        assert engine.run_sync({}, run_id="r") == 1
+        return
+    with pytest.raises(ReplayError, match="is not recorded"):
+        engine.run_sync({}, run_id="r")
+
+
 def test_a_contract_error_is_one_when_it_is_replayed() -> None:
     def breaks(state: Any) -> Any:
         raise ContractError("mine")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import dataclasses
 import secrets
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -46,7 +47,7 @@ from turnwarden.engine.graph_errors import (
 )
 from turnwarden.engine.graph_fan_out import apply_branches, gather
 from turnwarden.engine.graph_log import Entry, EventLog, entry_of
-from turnwarden.engine.graph_nodes import NodeContext, WorkflowNode
+from turnwarden.engine.graph_nodes import NodeContext, SubWorkflow, WorkflowNode
 from turnwarden.engine.graph_plan import PlanNode, PlanRoute, plan_of
 from turnwarden.engine.graph_run import GraphRun
 from turnwarden.engine.graph_state import form_of
@@ -69,7 +70,7 @@ StateT = TypeVar("StateT")
 ResultT = TypeVar("ResultT")
 RuntimeT = TypeVar("RuntimeT")
 
-STEPS_BETWEEN_PAUSES: Final = 64
+VISITS_BETWEEN_PAUSES: Final = 64
 _UPDATES: Final[frozenset[Any]] = frozenset({dict, type(None)})
 
 _NODE_STARTED: Final = NodeStarted.type
@@ -327,7 +328,9 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
 
     async def _run_nodes(self) -> Any:
         node = self._plan.entry
+        visits = 0
         while True:
+            visits += 1
             if node.checks_entry:
                 self._enter(node)
             if node.runs:
@@ -349,7 +352,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             node = await self._fan_out(node, route) if route.branches else route.target
             if self._is_cancelled or self._parent is not None:
                 self._stop_if_cancelled()
-            if self._pace is not None or not self.steps % STEPS_BETWEEN_PAUSES:
+            if self._pace is not None or not visits % VISITS_BETWEEN_PAUSES:
                 await self._between_steps()
 
     async def _between_steps(self) -> None:
@@ -487,21 +490,29 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         return outcome
 
     async def _run_sub(self, node: PlanNode, key: str) -> StepOutcome:
-        """Run a workflow as a node. Its own nodes go through the seam, it does not."""
-        sub = node.sub
-        assert sub is not None
-        child: GraphExecution[Any, Any, Any] | None = None
+        """Run a workflow as a node. Its own nodes go through the seam, it does not.
+
+        How it ends is the outcome of the node; what a layer raises ends this run too.
+        """
+        sub = cast("SubWorkflow[Any, Any]", node.sub)
         try:
             given = self._copy(self._state)
             state = given if sub.input is None else sub.input(given)
-            child = GraphExecution(sub.workflow, self._settings, state, self.runtime, key, self)
-            value = await child.run()
-            outcome = StepOutcome({sub.output or child.delivered_field: value})
         except Exception as error:  # as with a function: what it raises is the outcome
-            outcome = StepOutcome(None, StepFailure.of(error))
-        outcome.duration = 0.0 if child is None else child.elapsed
-        outcome.is_live = True
-        return outcome
+            return StepOutcome(None, StepFailure.of(error), is_live=True)
+        try:
+            child: GraphExecution[Any, Any, Any] = GraphExecution(
+                sub.workflow, self._settings, state, self.runtime, key, self
+            )
+        except TypeError as error:  # no state for it, whatever happens at run time
+            failure = dataclasses.replace(StepFailure.of(error), is_routable=False)
+            return StepOutcome(None, failure, is_live=True)
+        try:
+            value = await child.run()
+        except GraphError as error:
+            return StepOutcome(None, StepFailure.of(error), child.elapsed, is_live=True)
+        update = {sub.output or child.delivered_field: value}
+        return StepOutcome(update, None, child.elapsed, is_live=True)
 
     # Outcomes
 
