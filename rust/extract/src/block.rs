@@ -26,6 +26,8 @@ pub(crate) struct Block {
     item: Option<(SyntaxId, Item)>,
     /// Whether anything was found that makes it a section.
     committed: bool,
+    /// Whether what follows the marker showed that there is no section.
+    is_text: bool,
     /// Where text begins that is no item, and how far a marker was looked for after it.
     junk: Option<(Junk, usize)>,
     /// The fence that is the section.
@@ -60,6 +62,7 @@ impl Block {
             at: open.end,
             item: None,
             committed: false,
+            is_text: false,
             junk: None,
             fence: None,
         }
@@ -79,6 +82,7 @@ impl Block {
             at: fence.body,
             item: None,
             committed: false,
+            is_text: false,
             junk: None,
             fence: Some(fence),
         }
@@ -101,6 +105,10 @@ impl Machine {
                 self.tell_open_call(&block);
                 self.state = State::Block(block);
                 return Flow::Wait;
+            }
+            if block.is_text {
+                self.scan = block.behind;
+                return Flow::Go;
             }
             if block.junk.is_some() {
                 return self.junk(block, input);
@@ -177,8 +185,7 @@ impl Machine {
             rules: Self::rules(&shared),
         };
         let read = item.read(context, input, &mut drafts);
-        let over = !matches!(read, Read::Wait);
-        if over {
+        if matches!(read, Read::Done(_) | Read::Failed(..)) {
             let repairs = item.repairs().to_vec();
             self.out.repairs(repairs);
         }
@@ -196,6 +203,16 @@ impl Machine {
             Read::Done(end) => {
                 block.at = end;
                 block.item = None;
+                true
+            }
+            Read::Text(start) => {
+                block.item = None;
+                block.is_text = !block.committed;
+                if block.committed {
+                    block.at = start;
+                    let kind = FaultKind::Junk;
+                    block.junk = Some((Junk { start, kind }, start + 1));
+                }
                 true
             }
             Read::Failed(kind, span) => {

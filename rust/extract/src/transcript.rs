@@ -635,7 +635,9 @@ impl Machine {
                 self.markup(end);
                 self.scan = end;
             }
-            Read::Done(_) | Read::Failed(..) => self.scan = label.end.max(self.done),
+            Read::Done(_) | Read::Failed(..) | Read::Text(_) => {
+                self.scan = label.end.max(self.done);
+            }
         }
         Flow::Go
     }

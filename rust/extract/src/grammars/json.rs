@@ -60,6 +60,9 @@ impl JsonItem {
             return close_fence(input, end, self.fence);
         }
         let status = self.reading.read(input);
+        if context.entry.close.is_empty() && self.is_no_call() {
+            return Read::Text(self.reading.start());
+        }
         self.closed_items(keys, rules, drafts);
         match status {
             Status::NeedMore => Read::Wait,
@@ -105,6 +108,14 @@ impl JsonItem {
     /// The value's repairs.
     pub(crate) fn repairs(&self) -> &[Repair] {
         self.reading.repairs()
+    }
+
+    /// Whether the first item of an array is no object. Only a closing marker makes such a list a
+    /// section: `functools[1]` stands in prose.
+    fn is_no_call(&self) -> bool {
+        let array = self.seen == 0 && self.reading.kind() == Some(Kind::Array);
+        let first = self.reading.member(0).filter(|_| array);
+        first.is_some_and(|first| first.kind != Kind::Object && self.reading.is_closed(0))
     }
 
     /// Drafts of the items of an array that are closed.
