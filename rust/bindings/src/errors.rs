@@ -34,6 +34,10 @@ pub(crate) enum Error {
         /// What stands there, such as `a set`.
         found: String,
     },
+    /// A value in arguments that JSON does not have; the message says where.
+    NotSigned(String),
+    /// Arguments without an end.
+    Unsigned(String),
     /// JSON that could not be healed.
     Repair(json::Error),
     /// A text that should be JSON is none; a pickle that was changed by hand can bring that about.
@@ -98,6 +102,8 @@ impl Error {
             Self::NotJson { path, found } => classes
                 .wrong_type
                 .error(py, format!("JSON cannot carry {found} (at {path})")),
+            Self::NotSigned(message) => classes.wrong_type.error(py, message),
+            Self::Unsigned(message) => classes.signature.error(py, message),
             Self::Malformed(offset) => classes
                 .configuration
                 .error(py, format!("no valid JSON at byte {offset}")),
@@ -135,6 +141,7 @@ impl Class {
 /// The exception classes, made once in each process.
 struct Exceptions {
     root: Class,
+    signature: Class,
     wrong_type: Class,
     configuration: Class,
     unknown_model: Class,
@@ -167,6 +174,12 @@ impl Exceptions {
             &[&base, &value_error],
         )?;
         Ok(Self {
+            signature: class(
+                py,
+                "SignatureError",
+                "The arguments of a call contain themselves, or are nested too deeply.",
+                &[&base, &value_error],
+            )?,
             wrong_type: class(
                 py,
                 "WrongTypeError",
@@ -239,6 +252,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let classes = exceptions(module.py())?;
     for class in [
         &classes.root,
+        &classes.signature,
         &classes.wrong_type,
         &classes.configuration,
         &classes.unknown_model,

@@ -6,7 +6,6 @@
 
 use std::fmt::Write;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -18,9 +17,14 @@ use turnwarden_signature::{
 use turnwarden_similarity::Sketch;
 
 use crate::borrowed_walk::write_value;
+use crate::errors::Error;
 
 /// How many ancestors each container is compared with, to find short cycles at once.
 const NEAR_ANCESTORS: usize = 16;
+
+/// Steps of a path that an error shows, and characters of each key.
+const SHOWN_STEPS: usize = 16;
+const SHOWN_KEY: usize = 64;
 
 /// How often `default=` may be asked about one place.
 const MAX_DEFAULTS: usize = 1000;
@@ -53,8 +57,8 @@ const MAX_DEFAULTS: usize = 1000;
 ///     32 hexadecimal digits.
 ///
 /// Raises:
-///     TypeError: A value or a key has no JSON type; the message says where it stands.
-///     ValueError: The arguments contain themselves, or are nested deeper than 16384.
+///     WrongTypeError: A value or a key has no JSON type; the message says where it stands.
+///     SignatureError: The arguments contain themselves, or are nested deeper than 16384.
 ///
 /// Example:
 ///     >>> from turnwarden import call_signature
@@ -65,11 +69,14 @@ const MAX_DEFAULTS: usize = 1000;
 #[pyfunction]
 #[pyo3(signature = (name, arguments, *, default=None))]
 pub(crate) fn call_signature<'py>(
-    name: &Bound<'py, PyString>,
+    name: &Bound<'py, PyAny>,
     arguments: &Bound<'py, PyAny>,
     default: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyString>> {
     let py = name.py();
+    let name = name
+        .cast::<PyString>()
+        .map_err(|_| Error::wrong_type("the name of a tool", "a str", name))?;
     let signature = with_scratch(|call| {
         write_call(name, arguments, default, call)?;
         PyResult::Ok(Signature::of_written(call))
@@ -108,8 +115,8 @@ pub(crate) fn hex_string(py: Python<'_>, signature: Signature) -> Bound<'_, PySt
 ///     0 for nothing in common, 1 for equal arguments.
 ///
 /// Raises:
-///     TypeError: A value or a key has no JSON type; the message says where it stands.
-///     ValueError: Arguments contain themselves, or are nested deeper than 16384.
+///     WrongTypeError: A value or a key has no JSON type; the message says where it stands.
+///     SignatureError: Arguments contain themselves, or are nested deeper than 16384.
 ///
 /// Example:
 ///     >>> from turnwarden import argument_similarity
@@ -354,10 +361,11 @@ impl<'py> Walk<'_, 'py> {
             };
             value = default.call1((value,))?;
         }
-        Err(PyValueError::new_err(format!(
+        Err(Error::Unsigned(format!(
             "cannot sign {}: default= returned {MAX_DEFAULTS} values in a row that are no JSON",
             self.path()
-        )))
+        ))
+        .into())
     }
 
     fn string(&mut self, text: &Bound<'py, PyString>) -> PyResult<()> {
@@ -470,11 +478,12 @@ impl<'py> Walk<'_, 'py> {
             let text = float_key(float)?;
             self.keys.extend_from_slice(text.as_bytes());
         } else {
-            return Err(PyTypeError::new_err(format!(
+            return Err(Error::NotSigned(format!(
                 "cannot sign {}: its keys must be str, int, float, bool or None, not {}",
                 self.path(),
                 key.get_type().name()?
-            )));
+            ))
+            .into());
         }
         Ok(())
     }
@@ -485,15 +494,17 @@ impl<'py> Walk<'_, 'py> {
         let is_circular = self.open.iter().rev().take(NEAR_ANCESTORS).any(is_near);
         self.open.push(open);
         if is_circular || self.is_circular_so_far() {
-            return Err(PyValueError::new_err(format!(
+            return Err(Error::Unsigned(format!(
                 "cannot sign {}: it contains itself",
                 self.path()
-            )));
+            ))
+            .into());
         }
         if self.open.len() > MAX_DEPTH {
-            return Err(PyValueError::new_err(format!(
+            return Err(Error::Unsigned(format!(
                 "cannot sign arguments nested deeper than {MAX_DEPTH}"
-            )));
+            ))
+            .into());
         }
         Ok(())
     }
@@ -513,23 +524,30 @@ impl<'py> Walk<'_, 'py> {
     fn not_json(&self, value: &Bound<'py, PyAny>) -> PyErr {
         let kind = value.get_type().name();
         let kind = kind.map_or_else(|_| "object".to_owned(), |name| name.to_string());
-        PyTypeError::new_err(format!(
+        Error::NotSigned(format!(
             "cannot sign {}: {kind} is not a JSON value; convert it, or pass default= as for json.dumps",
             self.path()
         ))
+        .into()
     }
 
-    /// Where the walk is: `arguments['filters'][0]`.
+    /// Where the walk is: `arguments["filters"][0]`; of a long way the last steps.
     fn path(&self) -> String {
+        let left_out = self.open.len().saturating_sub(SHOWN_STEPS);
         let mut path = "arguments".to_owned();
-        for open in &self.open {
+        if left_out > 0 {
+            let _ = write!(path, "[… {left_out} more …]");
+        }
+        for open in self.open.iter().skip(left_out) {
             match open {
                 Open::Dict { first, next, .. } if next > first => {
                     let member = self.members.get(next - 1);
                     let key =
                         member.and_then(|member| self.keys.get(member.key_start..member.key_end));
                     let key = String::from_utf8_lossy(key.unwrap_or_default());
-                    let _ = write!(path, "[{key:?}]");
+                    let shown: String = key.chars().take(SHOWN_KEY).collect();
+                    let cut = if shown.len() < key.len() { "…" } else { "" };
+                    let _ = write!(path, "[{shown:?}{cut}]");
                 }
                 Open::List { next, .. } | Open::Tuple { next, .. } if *next > 0 => {
                     let _ = write!(path, "[{}]", next - 1);

@@ -50,6 +50,44 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
+/// The least and the greatest value of a field that is a whole number.
+///
+/// ```
+/// use turnwarden_guard::whole_numbers;
+///
+/// assert_eq!(whole_numbers("max_period"), (2, 64));
+/// ```
+#[must_use]
+pub fn whole_numbers(field: &str) -> (u64, u64) {
+    match field {
+        "window_size" => (1, MOST_TURNS.into()),
+        "repeat_threshold" | "poll_threshold" | "pattern_laps" => (2, MOST_TURNS.into()),
+        "max_period" => (2, LONGEST_PERIOD.into()),
+        "error_streak"
+        | "unknown_tool_streak"
+        | "scatter_threshold"
+        | "coverage_threshold"
+        | "lookup_threshold"
+        | "memory_turns" => (2, LONGEST_MEMORY.into()),
+        "max_calls" | "max_tokens" => (1, u64::MAX),
+        "calls" | "tokens" => (0, u64::MAX),
+        _ => (1, u32::MAX.into()),
+    }
+}
+
+/// The range of a whole number in words.
+#[must_use]
+pub fn allowed_whole_numbers(field: &str) -> String {
+    let (least, most) = whole_numbers(field);
+    format!("an integer from {least} to {most}")
+}
+
+fn check_whole(field: &str, value: u64) -> Result<(), ConfigError> {
+    let (least, most) = whole_numbers(field);
+    let allowed = allowed_whole_numbers(field);
+    check((least..=most).contains(&value), field, value, &allowed)
+}
+
 fn check(
     ok: bool,
     field: &str,
@@ -103,7 +141,7 @@ impl RecursionGuardConfig {
         let mut before: Option<(&str, u32)> = None;
         for (name, limit) in given {
             let Some(limit) = limit else { continue };
-            check(limit >= 1, name, limit, "1 or more")?;
+            check_whole(name, limit.into())?;
             if let Some((lower, least)) = before {
                 let allowed = format!("{least} or more, since {lower} is {least}");
                 check(limit >= least, name, limit, &allowed)?;
@@ -205,32 +243,20 @@ impl LoopDetectorConfig {
     /// # Errors
     /// That field, its value and its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let between = |field: &str, value: u32, least: u32, most: u32| {
-            let allowed = format!("an integer from {least} to {most}");
-            check((least..=most).contains(&value), field, value, &allowed)
-        };
-        between("window_size", self.window_size, 1, MOST_TURNS)?;
-        for (field, value, most) in [
-            ("repeat_threshold", self.repeat_threshold, MOST_TURNS),
-            ("poll_threshold", self.poll_threshold, MOST_TURNS),
-            ("pattern_laps", self.pattern_laps.unwrap_or(2), MOST_TURNS),
-            ("max_period", self.max_period, LONGEST_PERIOD),
-            ("error_streak", self.error_streak, LONGEST_MEMORY),
-            (
-                "unknown_tool_streak",
-                self.unknown_tool_streak,
-                LONGEST_MEMORY,
-            ),
-            ("scatter_threshold", self.scatter_threshold, LONGEST_MEMORY),
-            (
-                "coverage_threshold",
-                self.coverage_threshold,
-                LONGEST_MEMORY,
-            ),
-            ("lookup_threshold", self.lookup_threshold, LONGEST_MEMORY),
-            ("memory_turns", self.memory_turns, LONGEST_MEMORY),
+        for (field, value) in [
+            ("window_size", self.window_size),
+            ("repeat_threshold", self.repeat_threshold),
+            ("poll_threshold", self.poll_threshold),
+            ("pattern_laps", self.pattern_laps.unwrap_or(2)),
+            ("max_period", self.max_period),
+            ("error_streak", self.error_streak),
+            ("unknown_tool_streak", self.unknown_tool_streak),
+            ("scatter_threshold", self.scatter_threshold),
+            ("coverage_threshold", self.coverage_threshold),
+            ("lookup_threshold", self.lookup_threshold),
+            ("memory_turns", self.memory_turns),
         ] {
-            between(field, value, 2, most)?;
+            check_whole(field, value.into())?;
         }
         check(
             (0.0..=1.0).contains(&self.similarity_threshold),
@@ -293,7 +319,7 @@ impl Escalation {
     /// # Errors
     /// That step, its value and its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        check(self.warn >= 1, "warn", self.warn, "1 or more")?;
+        check_whole("warn", self.warn.into())?;
         let from = |least: u32, name: &str| format!("{least} or more, since {name} is {least}");
         check(
             self.block >= self.warn,
@@ -333,7 +359,7 @@ impl Budget {
             ("max_calls", self.max_calls),
             ("max_tokens", self.max_tokens),
         ] {
-            check(value != Some(0), field, 0, "an integer of 1 or more")?;
+            check_whole(field, value.unwrap_or(1))?;
         }
         for (field, value) in [
             ("max_seconds", self.max_seconds),

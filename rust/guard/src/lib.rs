@@ -32,7 +32,7 @@ mod workflow;
 pub use answer::{Answer, masked_hash};
 pub use config::{
     Budget, ConfigError, Escalation, LONGEST_MEMORY, LONGEST_PERIOD, LoopDetectorConfig,
-    MOST_TURNS, RecursionGuardConfig,
+    MOST_TURNS, RecursionGuardConfig, allowed_whole_numbers, whole_numbers,
 };
 pub use detector::{Compared, DetectorSettings, LoopDetector, NewCall, ResultTaken};
 pub use finding::{Finding, LoopType, Rule};

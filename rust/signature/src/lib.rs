@@ -7,6 +7,7 @@
 //!
 //! Cost: one walk over the arguments, n log n in the keys of one object, no recursion on depth.
 
+mod as_json;
 mod buffer;
 mod canon;
 mod json;

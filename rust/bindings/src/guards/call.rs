@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyBaseException;
+use pyo3::exceptions::{PyBaseException, PyException};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString, PyTuple};
-use turnwarden_guard::{Answer, Compared, LoopKey, NewCall, VolatileKeys};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
+use turnwarden_guard::{Answer, Compared, LoopKey, NewCall, VolatileKeys, shown_name};
 use turnwarden_signature::{Canon, Signature, Value, with_scratch};
 
 use super::config::Settings;
@@ -92,7 +92,8 @@ impl<'py> ReadCall<'py> {
         for key in ["arguments_json", "arguments", "args", "input"] {
             arguments = arguments.or(member(of, key)?);
         }
-        let id = member(call, "id")?.and_then(|id| id.cast_into::<PyString>().ok());
+        // An id of another type is none: the result then goes to the first call without one.
+        let id = member(call, "id")?.and_then(|id| call_id_of(Some(&id)).ok().flatten());
         Ok(Self::new(name, arguments, id))
     }
 
@@ -120,13 +121,13 @@ impl<'py> ReadCall<'py> {
         settings: &Settings,
         work: impl FnOnce(Python<'py>, NewCall<'_>) -> T,
     ) -> PyResult<T> {
-        let text = self.argument_text(settings)?;
         let key = self.loop_key(settings)?;
         let id = self.id.as_ref().map(Name::get);
         let name = self.name.get();
         with_scratch(|canon| {
             let start = self.write(&name, canon)?;
             let arguments = canon.as_bytes().get(start..).unwrap_or_default();
+            let text = self.argument_text(settings, Value::from_bytes(arguments));
             let call = NewCall {
                 name: &name,
                 arguments: Value::from_bytes(arguments),
@@ -172,15 +173,42 @@ impl<'py> ReadCall<'py> {
         let Some(function) = settings.functions.get(*number as usize) else {
             return Ok(Key::Arguments);
         };
-        let key = function
-            .bind(self.py)
-            .call1((self.arguments_as_value()?,))?;
+        let key = function.bind(self.py).call1((self.arguments_as_value()?,));
+        let key = match key {
+            Ok(key) => key,
+            // Such as a key that the model left out: no fault of the caller's.
+            Err(error) if error.is_instance_of::<PyException>(self.py) => {
+                self.log_failed_loop_key(&error);
+                return Ok(Key::Arguments);
+            }
+            Err(error) => return Err(error),
+        };
         if key.cast::<PyBool>().is_ok_and(|flag| !flag.is_true()) {
             return Ok(Key::Never);
         }
         let mut canon = Canon::default();
-        write_arguments(&key, None, &mut canon)?;
+        write_arguments(&key, None, &mut canon).map_err(|error| {
+            let reason = error.value(self.py);
+            let name = shown_name(&self.name.get()).into_owned();
+            let message =
+                format!("the loop_key of {name} returned what is no JSON value: {reason}");
+            Error::Configuration(message)
+        })?;
         Ok(Key::Value(canon))
+    }
+
+    /// Says that a function of the user's failed; that it cannot be said fails nothing.
+    fn log_failed_loop_key(&self, error: &PyErr) {
+        let log = || -> PyResult<()> {
+            let logging = self.py.import(intern!(self.py, "logging"))?;
+            let logger = logging.call_method1("getLogger", ("turnwarden.guards",))?;
+            let text = "the loop_key of %s raised %s: the call is compared by its arguments";
+            let name = shown_name(&self.name.get()).into_owned();
+            let kind = error.get_type(self.py).name()?;
+            logger.call_method1("warning", (text, name, kind))?;
+            Ok(())
+        };
+        drop(log());
     }
 
     /// The arguments as a function of the user's expects them.
@@ -198,23 +226,36 @@ impl<'py> ReadCall<'py> {
         Ok(value.unwrap_or_else(|_| text.into_any()))
     }
 
-    /// The arguments as text, for a guard that keeps them.
-    fn argument_text(&self, settings: &Settings) -> PyResult<Option<String>> {
+    /// The arguments as text, for a guard that keeps them. Runs no Python code.
+    fn argument_text(&self, settings: &Settings, canonical: Value<'_>) -> Option<String> {
         if !settings.core.detection.config.keep_arguments {
-            return Ok(None);
+            return None;
         }
-        let arguments = match &self.arguments {
-            Arguments::None => return Ok(Some("{}".to_owned())),
-            Arguments::Parsed(call) => return Ok(Some(call.get().arguments.clone())),
-            Arguments::Python(arguments) => arguments,
-        };
-        if let Ok(text) = arguments.cast::<PyString>() {
-            return Ok(Some(text.to_string_lossy().into_owned()));
-        }
-        let json = self.py.import(intern!(self.py, "json"))?;
-        let text = json.call_method1(intern!(self.py, "dumps"), (arguments,))?;
-        text.extract().map(Some)
+        Some(match &self.arguments {
+            Arguments::Parsed(call) => call.get().arguments.clone(),
+            Arguments::Python(arguments) => match arguments.cast::<PyString>() {
+                Ok(text) => text.to_string_lossy().into_owned(),
+                Err(_) => canonical.to_json(),
+            },
+            Arguments::None => canonical.to_json(),
+        })
     }
+}
+
+/// The id of a call, which some models write as a number.
+pub(super) fn call_id_of<'py>(
+    id: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Option<Bound<'py, PyString>>> {
+    let Some(id) = id.filter(|id| !id.is_none()) else {
+        return Ok(None);
+    };
+    if let Ok(text) = id.cast::<PyString>() {
+        return Ok(Some(text.clone()));
+    }
+    if id.is_instance_of::<PyInt>() {
+        return id.str().map(Some);
+    }
+    Err(Error::wrong_type("the id of a call", "a str", id).into())
 }
 
 enum Key {
@@ -255,7 +296,11 @@ impl OwnedCalls {
         if let Ok(list) = calls.cast::<PyList>() {
             owned.calls.reserve_exact(list.len());
         }
-        for call in calls.try_iter()? {
+        let no_list = calls.is_instance_of::<PyString>() || calls.is_instance_of::<PyDict>();
+        let items = calls.try_iter().ok().filter(|_| !no_list);
+        let items = items
+            .ok_or_else(|| Error::wrong_type("the calls of a turn", "a list of calls", calls))?;
+        for call in items {
             ReadCall::from_object(&call?)?.with(settings, |_, call| owned.push(call))?;
         }
         Ok(owned)

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pyo3::PyTraverseError;
+use pyo3::exceptions::PyValueError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -112,15 +113,20 @@ impl RecursionGuardConfig {
             fields.take("hard_limit")?;
         }
         let most = fields.count("max_iterations")?;
+        let hard = fields.count("hard_limit")?;
         let config = core::RecursionGuardConfig::from_given(
             fields.count("warning_threshold")?,
             fields.count("soft_limit")?,
-            fields.count("hard_limit")?.or(most),
+            hard.or(most),
         );
         fields.finish()?;
-        Ok(Self {
-            config: config.map_err(|error| config_error(&error))?,
-        })
+        let config = config.map_err(|mut error| {
+            if hard.is_none() && error.field == "hard_limit" {
+                "max_iterations".clone_into(&mut error.field);
+            }
+            config_error(&error)
+        })?;
+        Ok(Self { config })
     }
 }
 
@@ -312,7 +318,7 @@ impl LoopDetectorConfig {
                 .count("repeat_threshold")?
                 .unwrap_or(default.repeat_threshold),
             similarity_threshold: fields
-                .number("similarity_threshold")?
+                .number("similarity_threshold", "a number from 0 to 1")?
                 .unwrap_or(default.similarity_threshold),
             enable_pattern_detection: fields
                 .flag("enable_pattern_detection")?
@@ -538,8 +544,8 @@ impl Budget {
         let budget = core::Budget {
             max_calls: fields.big_count("max_calls")?,
             max_tokens: fields.big_count("max_tokens")?,
-            max_seconds: fields.number("max_seconds")?,
-            max_cost: fields.number("max_cost")?,
+            max_seconds: fields.number("max_seconds", "a finite number above 0")?,
+            max_cost: fields.number("max_cost", "a finite number above 0")?,
         };
         fields.finish()?;
         budget.validate().map_err(|error| config_error(&error))?;
@@ -572,6 +578,20 @@ impl Settings {
             PyResult::Ok(text.extract::<String>()?.into_bytes())
         })?;
         Ok(bytes)
+    }
+
+    /// The configuration as pickle needs it beside a snapshot: only where functions are in it.
+    pub(super) fn picklable<'py>(
+        self: &Arc<Self>,
+        py: Python<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.functions.is_empty() {
+            return Ok(None);
+        }
+        let config = WorkflowGuardConfig {
+            settings: Arc::clone(self),
+        };
+        Ok(Some(Bound::new(py, config)?.into_any()))
     }
 
     /// The fields as values that JSON can carry.
@@ -685,21 +705,23 @@ impl WorkflowGuardConfig {
         Self::from_value(config, fields, py)
     }
 
-    /// Return the configuration that a TOML text (str) or file (path) holds.
+    /// Return the configuration that a TOML text or file holds.
+    ///
+    /// Args:
+    ///     source: The text itself (str), or the path of a file (`pathlib.Path`).
+    ///
+    /// Raises:
+    ///     ConfigurationError: The text is no TOML, a field is unknown, or its value out of range.
+    ///     OSError: The file cannot be read.
+    ///
+    /// Example:
+    ///     >>> config = turnwarden.WorkflowGuardConfig.from_toml("[recursion]\nhard_limit = 30")
+    ///     >>> config.recursion.hard_limit
+    ///     30
     #[classmethod]
     fn from_toml(_class: &Bound<'_, PyType>, source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let py = source.py();
-        let toml = py.import("tomllib")?;
-        let fields = if source.is_instance_of::<PyString>() {
-            toml.call_method1("loads", (source,))?
-        } else {
-            let text = py
-                .import("pathlib")?
-                .call_method1("Path", (source,))?
-                .call_method1("read_text", ("utf-8",))?;
-            toml.call_method1("loads", (text,))?
-        };
-        Self::from_value(Some(&fields), None, py)
+        let fields = toml_fields(source)?;
+        Self::from_value(Some(&fields), None, source.py())
     }
 
     #[getter]
@@ -827,16 +849,16 @@ impl WorkflowGuardConfig {
 
     fn from_fields(mut fields: Fields<'_>, py: Python<'_>) -> PyResult<Self> {
         let within = |outer: &str, error| inside(py, outer, error);
-        let recursion = fields.take("recursion")?;
+        let recursion = fields.nested("recursion", "RecursionGuardConfig")?;
         let recursion = RecursionGuardConfig::from_value(recursion.as_ref(), None, py)
             .map_err(|error| within("recursion", error))?;
-        let detection = fields.take("loop_detection")?;
+        let detection = fields.nested("loop_detection", "LoopDetectorConfig")?;
         let detection = LoopDetectorConfig::new(detection.as_ref(), None, py)
             .map_err(|error| within("loop_detection", error))?;
-        let escalation = fields.take("escalation")?;
+        let escalation = fields.nested("escalation", "Escalation")?;
         let escalation = Escalation::from_value(escalation.as_ref(), None, py)
             .map_err(|error| within("escalation", error))?;
-        let budget = fields.take("budget")?;
+        let budget = fields.nested("budget", "Budget")?;
         let budget = Budget::from_value(budget.as_ref(), None, py)
             .map_err(|error| within("budget", error))?;
         let tools = ToolSettings::take_from(&mut fields, py)?;
@@ -865,6 +887,53 @@ impl WorkflowGuardConfig {
             settings: Arc::new(settings),
         })
     }
+}
+
+/// The tables of a TOML text (str) or file (path).
+fn toml_fields<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = source.py();
+    let (text, of) = if source.is_instance_of::<PyString>() {
+        (source.clone(), None)
+    } else if source.hasattr("__fspath__")? {
+        let path = py.import("pathlib")?.call_method1("Path", (source,))?;
+        let text = path.call_method1("read_text", ("utf-8-sig",));
+        (
+            text.map_err(|error| no_toml(&error, Some(source)))?,
+            Some(source),
+        )
+    } else {
+        return Err(Error::wrong_type("TOML", "a text (str) or a path", source).into());
+    };
+    let toml = py.import("tomllib")?;
+    toml.call_method1("loads", (&text,)).map_err(|error| {
+        let one_line = of.is_none()
+            && text
+                .str()
+                .is_ok_and(|text| is_path(&text.to_string_lossy()));
+        if one_line {
+            let message = "a str is TOML text, and this one is none: give the path of a file as \
+                           pathlib.Path";
+            return Error::Configuration(message.to_owned()).into();
+        }
+        no_toml(&error, of)
+    })
+}
+
+/// Whether a text that is no TOML looks like the path of a file.
+fn is_path(text: &str) -> bool {
+    !text.contains(['\n', '=', '[']) && !text.trim().is_empty()
+}
+
+/// An error of the file or of its text, told apart.
+fn no_toml(error: &PyErr, of: Option<&Bound<'_, PyAny>>) -> PyErr {
+    Python::attach(|py| {
+        if !error.is_instance_of::<PyValueError>(py) {
+            return error.clone_ref(py); // such as a missing file
+        }
+        let of = of.map_or_else(String::new, |path| format!("{path}: "));
+        let message = format!("{of}no valid TOML: {}", error.value(py));
+        Error::Configuration(message).into()
+    })
 }
 
 /// One for all guards that are made without a configuration.

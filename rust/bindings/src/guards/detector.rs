@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use turnwarden_guard::{
@@ -11,7 +12,7 @@ use turnwarden_guard::{
 };
 use turnwarden_signature::Signature;
 
-use super::call::{OwnedCalls, ReadCall, read_answer};
+use super::call::{OwnedCalls, ReadCall, call_id_of, read_answer};
 use super::clock::Clock;
 use super::config::{
     LoopDetectorConfig, Settings, bytes_of, default_settings, repr, settings_of, texts_from,
@@ -19,6 +20,7 @@ use super::config::{
 use super::fields::Fields;
 use super::policy::ToolSettings;
 use super::result::LoopDetectionResult;
+use super::workflow::PickledGuard;
 use crate::errors::Error;
 
 /// A recorded call, from `call_history`.
@@ -93,6 +95,14 @@ impl CallRecord {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         repr("CallRecord", &self.to_dict(py)?)
+    }
+
+    fn __copy__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        slf
     }
 
     fn __eq__(&self, other: &Self) -> bool {
@@ -186,6 +196,22 @@ impl LoopDetector {
         }))
     }
 
+    fn from_settings(
+        snapshot: &Snapshot<'_>,
+        settings: Arc<Settings>,
+        clock: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let detection = Arc::clone(&settings.core.detection);
+        let (detector, start) =
+            core::LoopDetector::from_snapshot(snapshot, detection).map_err(Error::Snapshot)?;
+        Ok(Self {
+            detector: Mutex::new(detector),
+            settings,
+            clock: Clock::new(clock),
+            start,
+        })
+    }
+
     fn time(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(core::milliseconds(self.clock.now(py)? - self.start))
     }
@@ -231,16 +257,17 @@ impl LoopDetector {
     ///     call_id: The model's id of the call, to find its result by.
     ///
     /// Raises:
-    ///     TypeError: The arguments hold what JSON does not have; the message names the path.
+    ///     WrongTypeError: The arguments hold what JSON does not have; the message names the path.
+    ///     SignatureError: They contain themselves, or are nested deeper than 16384.
     #[pyo3(signature = (tool, arguments=None, call_id=None))]
     fn record_call(
         &self,
         tool: &Bound<'_, PyAny>,
         arguments: Option<Bound<'_, PyAny>>,
-        call_id: Option<Bound<'_, PyString>>,
+        call_id: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let time = self.time(tool.py())?;
-        let call = one_call(tool, arguments, call_id)?;
+        let call = one_call(tool, arguments, call_id_of(call_id)?)?;
         call.with(&self.settings, |_, call| {
             let mut detector = self.lock();
             detector.begin_turn();
@@ -270,12 +297,14 @@ impl LoopDetector {
     fn record_result(
         &self,
         result: Option<&Bound<'_, PyAny>>,
-        call_id: Option<&Bound<'_, PyString>>,
+        call_id: Option<&Bound<'_, PyAny>>,
         error: Option<&Bound<'_, PyAny>>,
-    ) {
+    ) -> PyResult<()> {
         let answer = read_answer(result, error, &self.settings);
-        let id = call_id.map(|id| id.to_string_lossy());
+        let id = call_id_of(call_id)?;
+        let id = id.as_ref().map(|id| id.to_string_lossy());
         self.lock().record_result(answer, id.as_deref());
+        Ok(())
     }
 
     /// Return whether the calls so far go round in circles.
@@ -331,6 +360,30 @@ impl LoopDetector {
         self.copy(py)
     }
 
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>, py: Python<'_>) -> Self {
+        self.copy(py)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledGuard<'py>)> {
+        let restore = py.get_type::<Self>().getattr(intern!(py, "_restore"))?;
+        let config = self.settings.picklable(py)?;
+        let clock = self.clock.function().map(|clock| clock.clone_ref(py));
+        Ok((restore, (self.to_bytes(py)?, config, clock)))
+    }
+
+    /// Make a pickled detector again.
+    #[staticmethod]
+    fn _restore(
+        data: &Bound<'_, PyAny>,
+        config: Option<&Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let data = bytes_of(data)?;
+        let snapshot =
+            Snapshot::open(SnapshotKind::LoopDetector, &data).map_err(Error::Snapshot)?;
+        Self::from_settings(&snapshot, settings_of(&snapshot, config)?, clock)
+    }
+
     /// Return the detector's state, with its configuration, as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let configuration = self.settings.to_bytes(py)?;
@@ -364,15 +417,7 @@ impl LoopDetector {
         } else {
             Self::settings_from(config, fields, py)?
         };
-        let detection = Arc::clone(&settings.core.detection);
-        let (detector, start) =
-            core::LoopDetector::from_snapshot(&snapshot, detection).map_err(Error::Snapshot)?;
-        Ok(Self {
-            detector: Mutex::new(detector),
-            settings,
-            clock: Clock::new(clock),
-            start,
-        })
+        Self::from_settings(&snapshot, settings, clock)
     }
 
     fn __repr__(&self) -> String {

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString};
-use turnwarden_guard::ConfigError;
+use turnwarden_guard::{ConfigError, allowed_whole_numbers};
 
 use crate::errors::Error;
 
@@ -62,12 +62,29 @@ impl<'py> Fields<'py> {
         value.map(|value| count(field, &value)).transpose()
     }
 
+    /// The fields of a configuration within this one: a mapping, or something made of one.
+    pub(super) fn nested(
+        &mut self,
+        field: &'static str,
+        class: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = self.take(field)?;
+        if let Some(value) = value.as_ref().filter(|value| !has_fields(value)) {
+            return Err(wrong(
+                field,
+                value,
+                &format!("{class}, or a mapping of its fields"),
+            ));
+        }
+        Ok(value)
+    }
+
     pub(super) fn big_count(&mut self, field: &'static str) -> PyResult<Option<u64>> {
         let value = self.take(field)?;
         value.map(|value| big_count(field, &value)).transpose()
     }
 
-    pub(super) fn number(&mut self, field: &'static str) -> PyResult<Option<f64>> {
+    pub(super) fn number(&mut self, field: &'static str, allowed: &str) -> PyResult<Option<f64>> {
         let Some(value) = self.take(field)? else {
             return Ok(None);
         };
@@ -76,7 +93,7 @@ impl<'py> Fields<'py> {
         {
             return Ok(Some(number));
         }
-        Err(wrong(field, &value, "a number"))
+        Err(wrong(field, &value, allowed))
     }
 
     pub(super) fn flag(&mut self, field: &'static str) -> PyResult<Option<bool>> {
@@ -103,6 +120,11 @@ impl<'py> Fields<'py> {
     }
 }
 
+/// Whether fields of a configuration can be read from a value.
+pub(super) fn has_fields(value: &Bound<'_, PyAny>) -> bool {
+    value.cast::<PyMapping>().is_ok() || value.hasattr("to_dict").unwrap_or(false)
+}
+
 /// An error about a value of the wrong kind.
 pub(super) fn wrong(field: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyErr {
     let shown = value
@@ -113,17 +135,15 @@ pub(super) fn wrong(field: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyE
 }
 
 pub(super) fn count(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let allowed = format!("an integer from 0 to {}", u32::MAX);
     integer(value)
         .and_then(|value| value.extract().ok())
-        .ok_or_else(|| wrong(field, value, &allowed))
+        .ok_or_else(|| wrong(field, value, &allowed_whole_numbers(field)))
 }
 
 pub(super) fn big_count(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let allowed = format!("an integer from 0 to {}", u64::MAX);
     integer(value)
         .and_then(|value| value.extract().ok())
-        .ok_or_else(|| wrong(field, value, &allowed))
+        .ok_or_else(|| wrong(field, value, &allowed_whole_numbers(field)))
 }
 
 fn integer<'a, 'py>(value: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyInt>> {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyMapping, PyString};
 use turnwarden_guard::{
     self as core, Annotations, DetectorSettings, KindTables, LoopKey, ToolKind, VolatileKeys,
 };
 
 use super::enums;
-use super::fields::{Fields, config_error, names, wrong};
+use super::fields::{Fields, config_error, has_fields, names, wrong};
 use crate::errors::Error;
 
 /// What is ordered about a tool. Frozen, comparable, picklable if its function is.
@@ -221,19 +221,24 @@ impl ToolSettings {
         let given = PyDict::new(py);
         if let Some(policies) = fields.take("policies")? {
             for (pattern, value) in items("policies", &policies)? {
-                let name: String = pattern
-                    .extract()
-                    .map_err(|_| wrong("policies", &pattern, "names of tools, or patterns"))?;
-                let policy = ToolPolicy::from_value(&value)
-                    .map_err(|error| inside(py, &format!("policies.{name}"), error))?;
+                let name: String = pattern.extract().map_err(|_| {
+                    wrong("a key of policies", &pattern, "names of tools, or patterns")
+                })?;
+                let field = format!("policies.{name}");
+                if !value.is_none() && !value.is_instance_of::<PyString>() && !is_policy(&value) {
+                    let allowed = "a ToolPolicy, a mapping of its fields, or a kind";
+                    return Err(wrong(&field, &value, allowed));
+                }
+                let policy =
+                    ToolPolicy::from_value(&value).map_err(|error| inside(py, &field, error))?;
                 settings.add_policy(name, policy, py);
             }
             given.set_item("policies", policies)?;
         }
         if let Some(tools) = fields.take("tools")? {
-            for tool in tools.try_iter()? {
-                let tool = tool?;
-                if let Some((name, hints)) = annotations_of(&tool)? {
+            let tools = listed_tools(&tools)?;
+            for tool in &tools {
+                if let Some((name, hints)) = annotations_of(tool)? {
                     settings.annotations.insert(name, hints);
                 }
             }
@@ -244,7 +249,9 @@ impl ToolSettings {
                 continue;
             };
             for (word, kind) in items(field, &words)? {
-                let name: String = word.extract().map_err(|_| wrong(field, &word, "words"))?;
+                let name: String = word
+                    .extract()
+                    .map_err(|_| wrong(&format!("a key of {field}"), &word, "words"))?;
                 let kind = kind_from(&format!("{field}.{name}"), &kind)?;
                 if field == "verbs" {
                     settings.tables.set_verb(&name.to_lowercase(), kind);
@@ -272,7 +279,7 @@ impl ToolSettings {
         for (key, volatile) in items("volatile_keys", keys)? {
             let name: String = key
                 .extract()
-                .map_err(|_| wrong("volatile_keys", &key, "names of keys"))?;
+                .map_err(|_| wrong("a key of volatile_keys", &key, "names of keys"))?;
             let field = format!("volatile_keys.{name}");
             let volatile = volatile
                 .extract()
@@ -372,6 +379,34 @@ fn items<'py>(
     pairs.try_iter()?.map(|pair| pair?.extract()).collect()
 }
 
+fn is_policy(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<ToolPolicy>() || has_fields(value)
+}
+
+/// Tools of MCP servers: dicts, or objects that have a name.
+fn listed_tools<'py>(tools: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let allowed = "a list of tools as MCP servers describe them";
+    let no_list = tools.is_instance_of::<PyString>()
+        || tools.is_instance_of::<PyBytes>()
+        || tools.cast::<PyMapping>().is_ok();
+    let items = tools.try_iter().ok().filter(|_| !no_list);
+    let items = items.ok_or_else(|| wrong("tools", tools, allowed))?;
+    let mut listed = Vec::new();
+    for (number, tool) in items.enumerate() {
+        let tool = tool?;
+        if tool.cast::<PyMapping>().is_err() && member(&tool, "name")?.is_none() {
+            let field = format!("tools[{number}]");
+            return Err(wrong(
+                &field,
+                &tool,
+                "a tool: a mapping, or an object with a name",
+            ));
+        }
+        listed.push(tool);
+    }
+    Ok(listed)
+}
+
 /// The name and hints of an MCP tool, given as a dict or as an object of an SDK.
 fn annotations_of(tool: &Bound<'_, PyAny>) -> PyResult<Option<(Box<str>, Annotations)>> {
     let (Some(name), Some(hints)) = (member(tool, "name")?, member(tool, "annotations")?) else {
@@ -409,10 +444,13 @@ pub(super) fn inside(py: Python<'_>, outer: &str, error: PyErr) -> PyErr {
     if !is_ours && !error.is_instance_of::<PyTypeError>(py) {
         return error;
     }
-    let message = format!("{outer}.{}", error.value(py));
-    if is_ours {
-        Error::Configuration(message).into()
-    } else {
-        error
+    if !is_ours {
+        return error;
     }
+    let message = error.value(py).to_string();
+    let message = match message.split_once(" has no field ") {
+        Some((class, rest)) if !class.contains(' ') => format!("{outer} has no field {rest}"),
+        _ => format!("{outer}.{message}"),
+    };
+    Error::Configuration(message).into()
 }

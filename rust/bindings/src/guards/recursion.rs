@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use turnwarden_guard as core;
@@ -9,6 +10,9 @@ use turnwarden_guard as core;
 use super::config::{RecursionGuardConfig, Settings, texts_from};
 use super::fields::Fields;
 use super::result::RecursionCheckResult;
+
+/// What pickle keeps of a guard: its fields and its iteration.
+type PickledCount<'py> = (Bound<'py, PyDict>, u32);
 
 /// Counts the iterations of one run against its limits.
 ///
@@ -118,6 +122,47 @@ impl RecursionGuard {
         RecursionGuardConfig {
             config: self.settings.core.recursion,
         }
+    }
+
+    /// Return a guard at the same iteration, independent from now on.
+    fn copy(&self) -> Self {
+        Self {
+            guard: Mutex::new(*self.lock()),
+            settings: Arc::clone(&self.settings),
+        }
+    }
+
+    fn __copy__(&self) -> Self {
+        self.copy()
+    }
+
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
+        self.copy()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledCount<'py>)> {
+        let restore = py.get_type::<Self>().getattr(intern!(py, "_restore"))?;
+        let fields = self.config().to_dict(py)?;
+        let texts = &self.settings.core.texts;
+        fields.set_item("locale", texts.locale.as_str())?;
+        let templates = PyDict::new(py);
+        for (key, template) in texts.own_templates() {
+            templates.set_item(key, template)?;
+        }
+        fields.set_item("templates", templates)?;
+        Ok((restore, (fields, self.current_iteration())))
+    }
+
+    /// Make a pickled guard again.
+    #[staticmethod]
+    fn _restore(
+        fields: &Bound<'_, PyDict>,
+        current_iteration: u32,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        let guard = Self::new(None, Some(fields), py)?;
+        *guard.lock() = core::RecursionGuard::at(guard.settings.core.recursion, current_iteration);
+        Ok(guard)
     }
 
     /// Return the text for the next prompt, or None below the first threshold.

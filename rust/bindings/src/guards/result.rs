@@ -78,6 +78,14 @@ impl RecursionCheckResult {
         repr("RecursionCheckResult", &self.to_dict(py)?)
     }
 
+    fn __copy__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        slf
+    }
+
     fn __eq__(&self, other: &Self) -> bool {
         self.guard == other.guard && self.warning_message() == other.warning_message()
     }
@@ -214,6 +222,14 @@ impl LoopDetectionResult {
         repr("LoopDetectionResult", &self.to_dict(py)?)
     }
 
+    fn __copy__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        slf
+    }
+
     fn __eq__(&self, other: &Self) -> bool {
         self.finding == other.finding
     }
@@ -329,6 +345,14 @@ impl GuardCheckResult {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         repr("GuardCheckResult", &self.to_dict(py)?)
+    }
+
+    fn __copy__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        slf
     }
 
     fn __eq__(&self, other: &Self, py: Python<'_>) -> PyResult<bool> {

@@ -6,17 +6,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use turnwarden_guard::{self as core, Snapshot, SnapshotKind, Spent, Verdict};
 
-use super::call::{OwnedCalls, read_answer};
+use super::call::{OwnedCalls, call_id_of, read_answer};
 use super::clock::Clock;
 use super::config::{Settings, WorkflowGuardConfig, bytes_of, repr, settings_of};
 use super::detector::{one_call, records};
+use super::fields::{big_count, wrong};
 use super::result::GuardCheckResult;
 use crate::errors::Error;
+
+/// What pickle keeps of a guard: its snapshot, a configuration that holds functions, its clock.
+pub(super) type PickledGuard<'py> = (
+    Bound<'py, PyBytes>,
+    Option<Bound<'py, PyAny>>,
+    Option<Py<PyAny>>,
+);
 
 /// How a run stands: a copy, as it was when asked for.
 ///
@@ -191,8 +200,9 @@ impl WorkflowGuard {
     ///     calls: The calls: `ToolCall`, native calls of a provider, or (name, arguments) pairs.
     ///
     /// Raises:
-    ///     TypeError: What is given is no call, or its arguments hold what JSON does not have; the
-    ///         message names the path. Nothing is recorded then.
+    ///     WrongTypeError: What is given is no call, or its arguments hold what JSON does not have;
+    ///         the message names the path. Nothing is recorded then.
+    ///     SignatureError: Arguments contain themselves, or are nested deeper than 16384.
     fn record_turn(&self, calls: &Bound<'_, PyAny>) -> PyResult<GuardCheckResult> {
         let now = self.clock.now(calls.py())?;
         let calls = OwnedCalls::read(calls, &self.settings)?;
@@ -208,16 +218,17 @@ impl WorkflowGuard {
     ///     call_id: The model's id of the call, to find its result by.
     ///
     /// Raises:
-    ///     TypeError: The arguments hold what JSON does not have; the message names the path.
+    ///     WrongTypeError: The arguments hold what JSON does not have; the message names the path.
+    ///     SignatureError: They contain themselves, or are nested deeper than 16384.
     #[pyo3(signature = (tool, arguments=None, call_id=None))]
     fn record_tool_call(
         &self,
         tool: &Bound<'_, PyAny>,
         arguments: Option<Bound<'_, PyAny>>,
-        call_id: Option<Bound<'_, PyString>>,
+        call_id: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<GuardCheckResult> {
         let now = self.clock.now(tool.py())?;
-        let call = one_call(tool, arguments, call_id)?;
+        let call = one_call(tool, arguments, call_id_of(call_id)?)?;
         let verdict = call.with(&self.settings, |_, call| {
             self.lock().record_turn([call], now)
         })?;
@@ -235,13 +246,14 @@ impl WorkflowGuard {
     fn record_tool_result(
         &self,
         result: Option<&Bound<'_, PyAny>>,
-        call_id: Option<&Bound<'_, PyString>>,
+        call_id: Option<&Bound<'_, PyAny>>,
         error: Option<&Bound<'_, PyAny>>,
         py: Python<'_>,
     ) -> PyResult<GuardCheckResult> {
         let now = self.clock.now(py)?;
         let answer = read_answer(result, error, &self.settings);
-        let id = call_id.map(|id| id.to_string_lossy());
+        let id = call_id_of(call_id)?;
+        let id = id.as_ref().map(|id| id.to_string_lossy());
         let verdict = self.lock().record_result(answer, id.as_deref(), now);
         Ok(self.result(verdict))
     }
@@ -272,8 +284,12 @@ impl WorkflowGuard {
     }
 
     /// End the run: later iterations are refused with this reason.
-    fn terminate(&self, reason: &str) {
-        self.lock().terminate(reason);
+    fn terminate(&self, reason: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Ok(text) = reason.cast::<PyString>() else {
+            return Err(Error::wrong_type("a reason", "a str", reason).into());
+        };
+        self.lock().terminate(&text.to_string_lossy());
+        Ok(())
     }
 
     /// Begin anew.
@@ -284,21 +300,33 @@ impl WorkflowGuard {
     }
 
     /// Take note of what the run used up, for its budget.
-    #[pyo3(signature = (*, tokens=0, cost=0.0, calls=0))]
+    ///
+    /// Args:
+    ///     tokens: Tokens of a reply and its prompt; None, which some providers send, is 0.
+    ///     cost: Cost, in the unit of the budget.
+    ///     calls: Calls that were made and are not recorded.
+    ///
+    /// Raises:
+    ///     ConfigurationError: A number is below 0 or not finite.
+    #[pyo3(
+        signature = (*, tokens=None, cost=None, calls=None),
+        text_signature = "(*, tokens=0, cost=0.0, calls=0)"
+    )]
     fn spend(
         &self,
-        tokens: u64,
-        cost: f64,
-        calls: u64,
+        tokens: Option<&Bound<'_, PyAny>>,
+        cost: Option<&Bound<'_, PyAny>>,
+        calls: Option<&Bound<'_, PyAny>>,
         py: Python<'_>,
     ) -> PyResult<GuardCheckResult> {
+        let spent = Spent {
+            calls: spent_count("calls", calls)?,
+            tokens: spent_count("tokens", tokens)?,
+            cost: spent_cost(cost)?,
+        };
         let now = self.clock.now(py)?;
         let mut guard = self.lock();
-        guard.spend(Spent {
-            calls,
-            tokens,
-            cost,
-        });
+        guard.spend(spent);
         Ok(self.result(guard.check(now)))
     }
 
@@ -356,6 +384,27 @@ impl WorkflowGuard {
         self.copy(py)
     }
 
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>, py: Python<'_>) -> Self {
+        self.copy(py)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledGuard<'py>)> {
+        let restore = py.get_type::<Self>().getattr(intern!(py, "_restore"))?;
+        let config = self.settings.picklable(py)?;
+        let clock = self.clock.function().map(|clock| clock.clone_ref(py));
+        Ok((restore, (self.to_bytes(py)?, config, clock)))
+    }
+
+    /// Make a pickled guard again.
+    #[staticmethod]
+    fn _restore(
+        data: &Bound<'_, PyAny>,
+        config: Option<&Bound<'_, PyAny>>,
+        clock: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        Self::from_bytes(data, config, clock)
+    }
+
     /// Return the guard's state, with its configuration, as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let configuration = self.settings.to_bytes(py)?;
@@ -409,6 +458,17 @@ impl WorkflowGuard {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(self.clock.function())
     }
+}
+
+fn spent_count(field: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+    value.map_or(Ok(0), |value| big_count(field, value))
+}
+
+fn spent_cost(value: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+    let Some(value) = value else { return Ok(0.0) };
+    let cost: Option<f64> = value.extract().ok();
+    cost.filter(|cost| *cost >= 0.0 && cost.is_finite())
+        .ok_or_else(|| wrong("cost", value, "a finite number of 0 or more"))
 }
 
 /// A number that no other guard has, here or in another process (after a fork, too).
