@@ -102,7 +102,7 @@ def test_wrong_parts_are_named_by_their_path(config: dict[str, Any], message: st
 
 
 def test_the_name_that_was_given_is_the_one_that_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="^max_iterations is 5; allowed: 8 or more"):
+    with pytest.raises(ConfigurationError, match=r"^max_iterations is 5; allowed: 8 or more"):
         RecursionGuard(max_iterations=5, soft_limit=8)
 
 
@@ -131,7 +131,7 @@ def test_errors_in_toml_are_ours_and_say_what_is_wrong(
 
 
 def test_sources_of_toml_that_cannot_be_read_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="give the path of a file as pathlib.Path"):
+    with pytest.raises(ConfigurationError, match=r"give the path of a file as pathlib\.Path"):
         WorkflowGuardConfig.from_toml("guard.toml")
     with pytest.raises(FileNotFoundError):
         WorkflowGuardConfig.from_toml(tmp_path / "guard.toml")
@@ -231,7 +231,7 @@ def test_kept_arguments_need_no_code_of_theirs_and_raise_nothing(arguments: Any)
 
 
 def test_kept_arguments_are_the_value_that_was_given() -> None:
-    arguments = {"z": [1, 2.5, None, True], "a": {"é": "tab\t\"quote\\", "n": 2**70}, "": {}}
+    arguments = {"z": [1, 2.5, None, True], "a": {"é": 'tab\t"quote\\', "n": 2**70}, "": {}}
     detector = LoopDetector(keep_arguments=True)
     detector.record_call("a", arguments)
     detector.record_call("a", json.dumps(arguments))

@@ -550,3 +550,11 @@ def test_loop_detection_can_be_switched_off(enabled: bool) -> None:
         verdicts.append(guard.record_tool_call("search", {"q": 1}).action)
         verdicts.append(guard.record_tool_result("nothing").action)
     assert any(action != "continue" for action in verdicts) is enabled
+
+
+def test_steps_made_as_plain_data_join_a_workflow_of_ours_as_its_own_kind() -> None:
+    empty: Workflow[WorkflowStep] = Workflow("w")
+    grown = add_steps_to_workflow(empty, [create_step("a"), WorkflowStep("b"), create_step("a")])
+    assert grown.steps == (WorkflowStep("a"), WorkflowStep("b"))
+    with pytest.raises(StateError, match=r"^steps\[1\]"):
+        add_steps_to_workflow(grown, [create_step("c"), create_step("d", {"unknown": 1})])

@@ -436,7 +436,8 @@ def add_steps_to_workflow(workflow: WorkflowT, steps: Iterable[Any]) -> Workflow
 
     Args:
         workflow: A mapping or a dataclass.
-        steps: The new steps; of two with one id, the first counts.
+        steps: The new steps; of two with one id, the first counts. For a `Workflow` they may be
+            mappings, such as `create_step` makes: each becomes a step of the kind that is there.
 
     Returns:
         The longer workflow, or the very one given when nothing is new.
@@ -446,10 +447,11 @@ def add_steps_to_workflow(workflow: WorkflowT, steps: Iterable[Any]) -> Workflow
     """
     known = {identifier for _, identifier, _ in _read(workflow)}
     new: list[Any] = []
-    for step, identifier, _ in _read_steps(_as_steps(steps, "steps"), "steps"):
+    given = _read_steps(_as_steps(steps, "steps"), "steps")
+    for position, (step, identifier, _) in enumerate(given):
         if identifier not in known:
             known.add(identifier)
-            new.append(step)
+            new.append(_step_for(workflow, step, f"steps[{position}]"))
     return _with_steps(workflow, [*_steps_of(workflow), *new]) if new else workflow
 
 
@@ -693,6 +695,15 @@ def _check_id(value: object, path: str) -> None:
 def _check_mapping(value: object, path: str) -> None:
     if not isinstance(value, Mapping):
         raise StateError(path, _expected("a mapping", value))
+
+
+def _step_for(workflow: object, step: Any, path: str) -> Any:
+    """A step as the workflow takes it: ours takes no mapping."""
+    if not isinstance(workflow, Workflow) or not isinstance(step, Mapping):
+        return step
+    ours = cast("Workflow[WorkflowStep]", workflow)
+    kind = type(ours.steps[0]) if ours.steps else _step_type_of(type(ours))
+    return _from_dict(kind, cast("Mapping[str, Any]", step), path)
 
 
 def _with_steps(workflow: WorkflowT, steps: Sequence[Any]) -> WorkflowT:

@@ -185,6 +185,7 @@ def create_context(
 
     Raises:
         ValueError: A `max_depth` below 1, or shared data for a child.
+        TypeError: A parent that is no context, or shared data that is no dict.
 
     Example:
         >>> child = create_context(create_context(max_depth=3))
@@ -193,6 +194,8 @@ def create_context(
     """
     if max_depth is not None:
         check_limit("max_depth", max_depth)
+    check_type("parent", parent, WorkflowContext, optional=True)
+    check_type("shared_data", shared_data, dict, optional=True)
     execution_id = f"exec-{secrets.token_hex(8)}"
     if parent is None:
         data = {} if shared_data is None else shared_data
@@ -202,6 +205,27 @@ def create_context(
         raise ValueError("a child context shares its parent's data; give shared_data to the parent")
     depth_limit = parent.max_depth if max_depth is None else max_depth
     return WorkflowContext(execution_id, parent.depth + 1, depth_limit, parent, parent.shared_data)
+
+
+def check_type(name: str, value: object, expected: type, *, optional: bool = False) -> None:
+    """Refuse what is of another type, by a TypeError."""
+    if isinstance(value, expected) or (optional and value is None):
+        return
+    allowed = f"{expected.__name__} or None" if optional else expected.__name__
+    raise TypeError(f"{name} must be a {allowed}, not {type(value).__name__}")
+
+
+def check_callable(name: str, value: object) -> None:
+    """Refuse what cannot be called and is not None, by a TypeError."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be callable or None, not {type(value).__name__}")
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Refuse what is no number above 0 and not None, by a ValueError."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if value is not None and not (is_number and cast("float", value) > 0):
+        raise ValueError(f"{name} must be a number above 0 or None, not {value!r}")
 
 
 def check_limit(name: str, value: object) -> None:

@@ -24,7 +24,10 @@ class EngineError(TurnwardenError, RuntimeError):
 
 
 class RunningLoopError(EngineError):
-    """`run_sync` was called inside a running event loop, where `await run(...)` is right."""
+    """`run_sync` was called inside a running event loop, where `await run(...)` is right.
+
+    Or `start` outside of one, where `run_sync` is.
+    """
 
 
 class ResumeError(EngineError, ValueError):

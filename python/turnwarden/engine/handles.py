@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
+from turnwarden.engine.driving import is_loop_running
+from turnwarden.engine.errors import RunningLoopError
+
 __all__ = ["RunHandle"]
 
 ResultT = TypeVar("ResultT")
@@ -33,6 +36,12 @@ class RunHandle(Generic[ResultT]):
         self.run_id = run_id
         self._abort = abort
         self._so_far = so_far
+        if not is_loop_running():
+            coroutine.close()  # it never starts: nobody shall warn of it
+            raise RunningLoopError(
+                "a run can be started only inside a running event loop; use the function that "
+                "ends in _sync"
+            )
         self._task = asyncio.get_running_loop().create_task(coroutine, name=f"run {run_id}")
 
     def __repr__(self) -> str:

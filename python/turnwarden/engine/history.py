@@ -75,6 +75,11 @@ def as_messages(messages: str | Iterable[Any]) -> list[Message]:
         return [{"role": "user", "content": messages}]
     if isinstance(messages, Mapping):
         raise TypeError("expected a text or a list of messages, not one message")
+    if isinstance(messages, (bytes, bytearray)) or not isinstance(
+        cast("object", messages), Iterable
+    ):
+        kind = type(cast("object", messages)).__name__
+        raise TypeError(f"expected a text or a list of messages, not {kind}")
     converted: list[Message] = []
     for position, message in enumerate(messages):
         plain = plain_message(message)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from turnwarden._core import ConfigurationError, ResponseParser
 from turnwarden.engine.asking import wants_tools
+from turnwarden.engine.contexts import check_callable, check_limit, check_seconds, check_type
 from turnwarden.engine.driving import refuse_running_loop, run_sync
 from turnwarden.engine.errors import RunInterrupted
 from turnwarden.engine.events import EventSink
@@ -59,7 +60,7 @@ class AgentLoop:
 
     Raises:
         ToolDefinitionError: A function that cannot be a tool.
-        TypeError: A guard in place of its configuration.
+        TypeError: A guard in place of its configuration, or another argument of a wrong type.
         ValueError: A limit out of its range.
 
     Example:
@@ -88,10 +89,10 @@ class AgentLoop:
     ) -> None:
         if not callable(model):
             raise TypeError(f"the model must be callable, not {type(model).__name__}")
-        if max_parallel_tools < 1:
-            raise ValueError(f"max_parallel_tools must be 1 or more, not {max_parallel_tools}")
-        if tool_timeout is not None and not tool_timeout > 0:
-            raise ValueError(f"tool_timeout must be above 0 or None, not {tool_timeout}")
+        check_limit("max_parallel_tools", max_parallel_tools)
+        check_seconds("tool_timeout", tool_timeout)
+        check_type("parser", parser, ResponseParser, optional=True)
+        check_callable("on_event", on_event)
         if message_style not in ("openai", "anthropic"):
             raise ValueError(f"message_style must be openai or anthropic, not {message_style!r}")
         self.tools = collect_tools(tools)
@@ -203,6 +204,7 @@ class AgentLoop:
 
         Raises:
             ResumeError: The run is not over, was answered or stopped, or needs an input.
+            TypeError: What is given is no run of an agent loop.
         """
         return await Run.go_on(self._settings, run, input).run()
 
@@ -222,6 +224,7 @@ def _drive(run: Run) -> RunResult:
     try:
         return run_sync(run.run())
     except KeyboardInterrupt as error:
+        run.abort()  # Ctrl-C may come before its first step, or between its last two
         raise RunInterrupted(run.so_far()) from error
 
 

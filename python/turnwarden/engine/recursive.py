@@ -17,7 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from turnwarden._core import ToolCall, WorkflowJsonResponse
-from turnwarden.engine.contexts import WorkflowContext, check_limit, create_context
+from turnwarden.engine.contexts import (
+    WorkflowContext,
+    check_callable,
+    check_limit,
+    check_type,
+    create_context,
+)
 from turnwarden.engine.driving import event_loop_needed, is_awaitable, refuse_running_loop, run_sync
 from turnwarden.engine.errors import RunInterrupted, attach_run
 from turnwarden.engine.events import (
@@ -181,6 +187,7 @@ def execute_workflow_sync(
     try:
         return run_sync(execution.run())
     except KeyboardInterrupt as error:
+        execution.abort()  # Ctrl-C may come before its first step
         raise RunInterrupted(execution.so_far()) from error
 
 
@@ -286,6 +293,8 @@ class WorkflowExecution:
         self._needs_loop = needs_loop
         self._workflow = as_workflow(workflow)
         self._execute_tool = _one_signature(execute_tool)
+        check_type("context", context, WorkflowContext, optional=True)
+        check_callable("on_event", on_event)
         self._context = create_context(max_depth=max_depth) if context is None else context
         self._max_depth = self._context.max_depth if max_depth is None else max_depth
         check_limit("max_depth", self._max_depth)
@@ -294,8 +303,7 @@ class WorkflowExecution:
         if on_error not in ("stop", "continue"):
             raise ValueError(f"on_error must be 'stop' or 'continue', not {on_error!r}")
         self._on_error = on_error
-        is_config = isinstance(guard, (WorkflowGuardConfig, Mapping))
-        self._guard = WorkflowGuard(guard) if is_config else guard
+        self._guard = _guard_of(guard)
         self.run_id = f"run-{secrets.token_hex(8)}"
         sinks = [] if on_event is None else [on_event]
         self._events = EventEmitter(self.run_id, sinks, workflow_id=workflow_id, revision=revision)
@@ -326,8 +334,8 @@ class WorkflowExecution:
 
     async def run(self) -> WorkflowRun:
         """Run to the end, whichever comes."""
-        self._events.emit(RunStarted)
         try:
+            self._events.emit(RunStarted)
             await self._run_frames()
             self._status = RunStatus.COMPLETED
         except _Ended as end:
@@ -507,6 +515,19 @@ class WorkflowExecution:
         if not verdict.allow_continue:
             reason = verdict.force_terminate_reason or "guard.stop"
             raise _Ended(RunStatus.STOPPED, reason, verdict.warning_message or reason)
+
+
+def _guard_of(
+    guard: WorkflowGuard | WorkflowGuardConfig | Mapping[str, Any] | None,
+) -> WorkflowGuard | None:
+    if isinstance(guard, (WorkflowGuardConfig, Mapping)):
+        return WorkflowGuard(guard)
+    if guard is None or isinstance(cast("object", guard), WorkflowGuard):
+        return guard
+    raise TypeError(
+        "guard must be a WorkflowGuard, a WorkflowGuardConfig, a mapping of its fields or None, "
+        f"not {type(guard).__name__}"
+    )
 
 
 def _end_if_asked(outcome: ToolOutcome) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 from turnwarden._core import FaultKind, Reply, ResponseParser, ToolCall
 from turnwarden.engine.asking import Answer, Asking
 from turnwarden.engine.calling import AbandonedThread, call_tool
-from turnwarden.engine.contexts import WorkflowContext, create_context
+from turnwarden.engine.contexts import WorkflowContext, check_type, create_context
 from turnwarden.engine.driving import event_loop_needed
 from turnwarden.engine.errors import ModelError, ResumeError, attach_run
 from turnwarden.engine.events import (
@@ -232,6 +232,7 @@ class Run:
             ResumeError: It is not over, has its answer already, or needs an input.
         """
         result = earlier.result_so_far if isinstance(earlier, RunHandle) else earlier
+        check_type("the run to go on with", result, RunResult)
         _refuse_to_resume(result, given)
         messages = [*result.messages, *_input_messages(given)]
         run = cls(settings, result.run_id, messages, copy.copy(result.guard), result.next_sequence)
@@ -287,8 +288,8 @@ class Run:
             ModelError: The model raised, or gave no reply.
             asyncio.CancelledError: Passed through, with the run so far as `run`.
         """
-        self._events.emit(RunStarted, is_resumed=self._is_resumed)
         try:
+            self._events.emit(RunStarted, is_resumed=self._is_resumed)
             end = await self._iterate()
         except BaseException as error:
             self._finish(_end_by(error))

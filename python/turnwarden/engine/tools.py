@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast, overload
 
 from turnwarden._core import TurnwardenError
+from turnwarden.engine.contexts import check_seconds
 from turnwarden.engine.docstrings import read_docstring
 from turnwarden.engine.errors import ToolDefinitionError
 from turnwarden.engine.hints import HintError, HintReader, UnsupportedHintError, with_default
@@ -86,14 +87,18 @@ class Tool:
             raise ToolDefinitionError(f"a tool must be callable, not {type(function).__name__}")
         self.function = function
         self.name = _name_of(function) if name is None else name
-        if not self.name or any(character.isspace() for character in self.name):
+        named = isinstance(cast("object", self.name), str) and bool(self.name)
+        if not named or any(character.isspace() for character in self.name):
             raise ToolDefinitionError(f"{self.name!r} is no name for a tool: no space, not empty")
         self.is_async = _is_async(function)
         if thread and self.is_async:
             raise ToolDefinitionError(f"{self.name} is asynchronous: it needs no thread")
         _refuse_generators(function, self.name)
-        if not isinstance(timeout, Unset) and timeout is not None and not timeout > 0:
-            raise ToolDefinitionError(f"the timeout of {self.name} must be above 0, not {timeout}")
+        if not isinstance(timeout, Unset):
+            try:
+                check_seconds(f"the timeout of {self.name}", timeout)
+            except ValueError as error:
+                raise ToolDefinitionError(str(error)) from None
         self.thread = thread
         self.timeout = timeout
         summary, documented = read_docstring(inspect.getdoc(function) or "")
@@ -272,7 +277,13 @@ def _describe(
     function: Callable[..., Any], name: str, documented: Mapping[str, str]
 ) -> tuple[dict[str, _Parameter], bool, Schema]:
     """Parameters, whether others are taken too, and the schema of all."""
-    signature = inspect.signature(function)
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise ToolDefinitionError(
+            f"{name} does not tell its parameters ({error}); describe them by parameters=, a JSON "
+            "Schema"
+        ) from error
     hints = _hints_of(function, name)
     named = {
         parameter.name: parameter
