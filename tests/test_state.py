@@ -558,3 +558,10 @@ def test_steps_made_as_plain_data_join_a_workflow_of_ours_as_its_own_kind() -> N
     assert grown.steps == (WorkflowStep("a"), WorkflowStep("b"))
     with pytest.raises(StateError, match=r"^steps\[1\]"):
         add_steps_to_workflow(grown, [create_step("c"), create_step("d", {"unknown": 1})])
+
+
+def test_ids_to_remove_are_several_or_refused() -> None:
+    workflow = workflow_of("pending")
+    for wrong in (5, None, "s1"):
+        with pytest.raises(StateError, match=r"^step_ids: expected several ids, found"):
+            remove_steps_from_workflow(workflow, wrong)  # type: ignore[arg-type]

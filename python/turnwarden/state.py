@@ -466,6 +466,8 @@ def remove_steps_from_workflow(workflow: WorkflowT, step_ids: Iterable[str]) -> 
     """
     if isinstance(step_ids, str):
         raise StateError("step_ids", f"expected several ids, found one text, {step_ids!r}")
+    if not isinstance(cast("object", step_ids), Iterable):
+        raise StateError("step_ids", _expected("several ids", step_ids))
     removed = set(step_ids)
     steps = list(_read(workflow))
     kept = [step for step, identifier, _ in steps if identifier not in removed]

@@ -310,7 +310,7 @@ impl WorkflowGuard {
     ///     ConfigurationError: A number is below 0 or not finite.
     #[pyo3(
         signature = (*, tokens=None, cost=None, calls=None),
-        text_signature = "(*, tokens=0, cost=0.0, calls=0)"
+        text_signature = "($self, *, tokens=0, cost=0.0, calls=0)"
     )]
     fn spend(
         &self,
