@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import dirtyjson
@@ -216,36 +217,38 @@ def hostile() -> dict[str, Callable[[int], str]]:
     }
 
 
-def hostile_times(name: str, size: int, effort: Effort) -> dict[str, float]:
-    """Seconds for a family's text of so many bytes, and for one of half the size."""
-    whole, half = hostile()[name](size), hostile()[name](size // 2)
+def hostile_times(name: str, sizes: list[int], effort: Effort) -> dict[str, float]:
+    """Seconds to parse a hostile text of each size."""
+    make = hostile()[name]
     contenders: dict[str, Callable[[], object]] = {
-        "whole": lambda: turnwarden.parse(whole),
-        "half": lambda: turnwarden.parse(half),
+        str(size): partial(turnwarden.parse, make(size)) for size in sizes
     }
     return measure(contenders, effort)
 
 
 def hostile_table(effort: Effort) -> None:
-    size = 1 << 17 if effort == QUICK else 1 << 20
+    """How each family grows: its largest size, and the worst of all doublings."""
+    sizes = [1 << power for power in (range(16, 18) if effort == QUICK else range(16, 23))]
     capped_effort = replace(effort, rounds=min(effort.rounds, 9), seconds=min(effort.seconds, 2.0))
     rows: list[list[str]] = []
     for name, make in hostile().items():
-        times = capped(partial(hostile_times, name, size, capped_effort), effort.cap)
+        times = capped(partial(hostile_times, name, sizes, capped_effort), 2 * effort.cap)
         if not isinstance(times, dict):
-            rows.append([name, f"over {effort.cap:g} s in all", "", ""])
+            rows.append([name, f"over {2 * effort.cap:g} s in all", "", ""])
             continue
-        length = len(make(size).encode())
+        column = [times[str(size)] for size in sizes]
+        ratios = [twice / once for once, twice in pairwise(column)]
+        length = len(make(sizes[-1]).encode())
         rows.append(
             [
                 name,
-                seconds(times["whole"]),
-                f"{times['whole'] / length * 1e9:.1f}",
-                f"{times['whole'] / times['half']:.2f}",
+                seconds(column[-1]),
+                f"{column[-1] / length * 1e9:.1f}",
+                f"{max(ratios):.2f} at {sizes[ratios.index(max(ratios)) + 1] >> 10} KB",
             ]
         )
-    head = [f"hostile, {size >> 10} KB", "parse", "ns a byte (bar 20)"]
-    print(table([*head, "of half the size (bar 2.3)"], rows))
+    head = [f"hostile, {sizes[-1] >> 10} KB", "parse", "ns a byte (bar 20)"]
+    print(table([*head, f"worst doubling from {sizes[0] >> 10} KB on (bar 2.3)"], rows))
 
 
 def main(effort: Effort) -> None:
