@@ -128,9 +128,11 @@ impl Reading {
         self.reader.first_repair()
     }
 
-    /// Whether it may still change what a member is: parentheses around one value mean nothing.
+    /// Whether it may still change what a member is, or where it stands in the output:
+    /// parentheses around one value mean nothing, and are taken out in the end.
     pub(crate) fn is_kind_open(&self, member: &Member) -> bool {
-        !self.over && !member.closed && self.reader.in_parens()
+        let in_parens = !member.closed && self.reader.in_parens();
+        !self.over && (in_parens || self.reader.has_holes())
     }
 
     pub(crate) fn settled(&self) -> usize {

@@ -286,6 +286,8 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "[{name:\",\"arguments\":{]\n```\n</s>h",
         "]```\n{content:\"",
         "{content:(a",
+        "{content:(x)",
+        "{\"content\": (\"x\"), \"next\": ([{\"mcp\": \"a\", \"args\": (1)}])",
         "{name:a\"\"arguments\":{}}[{a:k}{functionCall:{name:\"",
         "…{content:p\nn:\",\"next\":[",
         "{q:[/INST]<|tool_call_section_end|>{\"\"]<]minimax[>[<tool_call>",

@@ -536,6 +536,11 @@ impl Reader {
         self.frames.nearest(Shape::Parens).is_some()
     }
 
+    /// Whether openers are still to be taken out of the output: what follows them will move.
+    pub(crate) fn has_holes(&self) -> bool {
+        !self.holes.is_empty()
+    }
+
     pub(super) fn repair(&mut self, kind: RepairKind, offset: usize) {
         self.doubt.get_or_insert(offset);
         if self.repairs.len() < MAX_REPAIRS {
