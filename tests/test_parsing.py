@@ -690,3 +690,43 @@ def test_a_limit_may_be_huge_but_not_negative(limit: str) -> None:
         with pytest.raises(turnwarden.ConfigurationError, match="0 or more") as raised:
             ResponseParser(**{limit: negative})  # pyright: ignore[reportArgumentType]
         assert limit in raised.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    "option", ["max_depth", "max_reply_bytes", "max_calls", "max_argument_bytes"]
+)
+def test_a_limit_is_an_integer_that_is_not_negative(option: str) -> None:
+    for wrong, error in (
+        (-1, turnwarden.ConfigurationError),
+        (-(2**70), turnwarden.ConfigurationError),
+        (True, TypeError),
+    ):
+        with pytest.raises(error) as raised:
+            ResponseParser(**{option: wrong})
+        assert option in raised.value.__notes__[0]
+
+
+def test_a_batch_needs_one_thread_or_more() -> None:
+    parser = ResponseParser()
+    for wrong, error in (
+        (-1, turnwarden.ConfigurationError),
+        (0, turnwarden.ConfigurationError),
+        (False, TypeError),
+    ):
+        for parse_batch in (parser.parse_many, turnwarden.parse_many):
+            with pytest.raises(error) as raised:
+                parse_batch(["text"], threads=wrong)
+            assert "threads" in raised.value.__notes__[0]
+    assert [reply.text for reply in parser.parse_many(["text"], threads=2**70)] == ["text"]
+
+
+@pytest.mark.parametrize("wrong", [-1, 2**70, True])
+def test_an_offset_is_a_place_in_a_text(wrong: int) -> None:
+    for make in (
+        lambda: turnwarden.Repair("comment_dropped", wrong),
+        lambda: turnwarden.Fault("junk", wrong, None, "junk"),
+        lambda: turnwarden.Span("text", wrong, 1),
+        lambda: turnwarden.Span("text", 0, wrong),
+    ):
+        with pytest.raises((turnwarden.ConfigurationError, turnwarden.WrongTypeError)):
+            make()

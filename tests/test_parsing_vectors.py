@@ -10,7 +10,7 @@ import vectors_runner as vectors
 
 TOOL_CALLS = vectors.rows("tool_calls") + vectors.rows("tool_calls_more")
 WORKFLOWS = vectors.rows("workflow_json")
-REPAIRS = vectors.rows("json_repair")
+REPAIRS = vectors.rows("json_repair") + vectors.rows("json_repair_more")
 
 
 @pytest.mark.parametrize("row", TOOL_CALLS, ids=vectors.by_id)

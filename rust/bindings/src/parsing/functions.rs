@@ -1,13 +1,11 @@
 //! The functions of the module: one reply in, one answer out.
 
-use std::num::NonZero;
-
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyMapping, PyString, PyTuple};
 use turnwarden_extract::json;
 
-use super::limit::Limit;
+use super::limit::{Limit, Threads};
 use super::parser::{PyResponseParser, given_parser, parse_batch, parse_text};
 use super::reply::{PyReply, ReplyData};
 use super::text::read_text;
@@ -67,7 +65,7 @@ pub(crate) fn parse(
 pub(crate) fn parse_many<'py>(
     texts: &Bound<'py, PyAny>,
     parser: Option<&Bound<'py, PyResponseParser>>,
-    threads: Option<NonZero<usize>>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyList>> {
     parse_batch(given_parser(parser)?, texts, threads)
 }

@@ -5,6 +5,7 @@ use pyo3::types::PyDict;
 use turnwarden_extract::json::RepairKind;
 use turnwarden_extract::{self as extract, FaultKind, SpanKind};
 
+use super::limit::Offset;
 use crate::string_enum::StringEnum;
 
 pub(crate) static REPAIR_KIND: StringEnum = StringEnum::new(
@@ -46,9 +47,12 @@ impl PyRepair {
     const MATCH_ARGS: (&'static str, &'static str) = ("kind", "offset");
 
     #[new]
-    fn new(kind: &str, offset: usize) -> PyResult<Self> {
+    fn new(kind: &str, offset: Offset) -> PyResult<Self> {
         let kind = known(kind, &RepairKind::ALL, RepairKind::as_str)?;
-        Ok(Self(extract::Repair { kind, offset }))
+        Ok(Self(extract::Repair {
+            kind,
+            offset: offset.0,
+        }))
     }
 
     #[getter]
@@ -107,11 +111,11 @@ impl PyFault {
         ("kind", "offset", "name", "message");
 
     #[new]
-    fn new(kind: &str, offset: usize, name: Option<String>, message: String) -> PyResult<Self> {
+    fn new(kind: &str, offset: Offset, name: Option<String>, message: String) -> PyResult<Self> {
         let kind = fault_kind(kind)?;
         Ok(Self(extract::Fault {
             kind,
-            offset,
+            offset: offset.0,
             name,
             message,
         }))
@@ -197,9 +201,15 @@ impl PySpan {
     const MATCH_ARGS: (&'static str, &'static str, &'static str) = ("kind", "start", "end");
 
     #[new]
-    fn new(kind: &str, start: usize, end: usize) -> PyResult<Self> {
+    fn new(kind: &str, start: Offset, end: Offset) -> PyResult<Self> {
         let kind = known(kind, &SpanKind::ALL, SpanKind::as_str)?;
-        Ok(Self(kind, extract::Span { start, end }))
+        Ok(Self(
+            kind,
+            extract::Span {
+                start: start.0,
+                end: end.0,
+            },
+        ))
     }
 
     #[getter]

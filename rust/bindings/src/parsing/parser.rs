@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use turnwarden_extract::{self as extract, Limits, Options, Parser, Tools};
 
 use super::formats::PyFormat;
-use super::limit::Limit;
+use super::limit::{Limit, Threads};
 use super::reply::{PyReply, ReplyData};
 use super::stream::{PyEventIterator, PyResponseStream};
 use super::text::{Text, read_text};
@@ -343,7 +343,7 @@ impl PyResponseParser {
     fn parse_many<'py>(
         &self,
         texts: &Bound<'py, PyAny>,
-        threads: Option<NonZero<usize>>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyList>> {
         parse_batch(&self.parser, texts, threads)
     }
@@ -575,7 +575,7 @@ fn read_tools(tools: &Bound<'_, PyAny>) -> PyResult<String> {
 pub(crate) fn parse_batch<'py>(
     parser: &Parser,
     texts: &Bound<'py, PyAny>,
-    threads: Option<NonZero<usize>>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = texts.py();
     if texts.is_instance_of::<PyString>() {
@@ -590,6 +590,7 @@ pub(crate) fn parse_batch<'py>(
         .map(|item| read_text(item, "a reply"))
         .collect::<PyResult<Vec<_>>>()?;
     let threads = threads
+        .map(|threads| threads.0)
         .or_else(|| thread::available_parallelism().ok())
         .map_or(1, NonZero::get);
     let replies = py.detach(|| {

@@ -272,6 +272,10 @@ impl Reader {
         if self.inside() == Some(Shape::Object) {
             let key = decide::begins_key(&mut self.ahead, 0, input)?;
             let quoted = matches!(next, Tok::Str | Tok::OpenStr);
+            if !key && whole && self.bare.gap == Sep::Comma && quoted {
+                let key = decide::lacks_colon(&mut self.ahead, 0, input)?;
+                return Some(key || (next == Tok::OpenStr && input.last));
+            }
             return Some(match self.bare.gap {
                 Sep::Comma => key || (next == Tok::OpenStr && input.last),
                 Sep::Newline => key,

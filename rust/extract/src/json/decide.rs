@@ -228,10 +228,36 @@ fn comma_in_array(ahead: &mut Ahead, input: Input<'_>, context: Context) -> Opti
             Tok::Colon => verdict(context.quotes == 0),
             _ => verdict(context.pairs_up() || !context.nested),
         },
-        Tok::Number | Tok::Literal => ends_item(ahead, 2, input).and_then(verdict),
+        Tok::Number | Tok::Literal => {
+            let ends = ends_item(ahead, 2, input)?;
+            verdict(ends || context.quotes == 0 && lacks_comma(ahead, 2, input)?)
+        }
         Tok::Word => verdict(context.quotes == 0),
         _ => verdict(false),
     }
+}
+
+/// Whether the token with this index is an item of an array whose comma before it is missing.
+fn lacks_comma(ahead: &mut Ahead, index: usize, input: Input<'_>) -> Option<bool> {
+    let item = ahead.token(index, input)?;
+    let scalar = matches!(item.tok, Tok::Str | Tok::Number | Tok::Literal);
+    if item.gap == Gap::None || !scalar {
+        return Some(false);
+    }
+    ends_item(ahead, index + 1, input)
+}
+
+/// Whether a string that begins at the token with this index is a key whose colon is missing.
+pub(super) fn lacks_colon(ahead: &mut Ahead, index: usize, input: Input<'_>) -> Option<bool> {
+    if ahead.token(index, input)?.tok != Tok::Str {
+        return Some(false);
+    }
+    let value = ahead.token(index + 1, input)?;
+    let begins = matches!(
+        value.tok,
+        Tok::Str | Tok::Number | Tok::Literal | Tok::OpenBrace | Tok::OpenBracket
+    );
+    Some(begins && value.gap != Gap::None)
 }
 
 /// Whether the token with this index can follow an item of an array.
