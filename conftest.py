@@ -5,6 +5,7 @@ ones are drawn with `HYPOTHESIS_PROFILE=default` (see CONTRIBUTING.md).
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,9 @@ from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+# Shells start what runs in the background with interrupts ignored, for which some tests would wait.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
