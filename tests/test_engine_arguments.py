@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from turnwarden import WorkflowGuard
 from turnwarden.engine import (
+    AgentCoreEngine,
     AgentLoop,
-    RunHandle,
+    Node,
     RunInterrupted,
     RunningLoopError,
     RunStatus,
@@ -20,12 +21,17 @@ from turnwarden.engine import (
     Tool,
     ToolDefinitionError,
     create_context,
+    define_workflow,
     execute_workflow_sync,
+    route,
     start_workflow,
 )
 from turnwarden.engine.events import Event
 
 WORKFLOW: dict[str, Any] = {"content": "", "next": [{"mcp": "a"}]}
+GRAPH = define_workflow(
+    id="graph", nodes=[Node(id="only", starts_round=True, routes=[route.deliver("x")])]
+)
 
 
 def model(messages: list[dict[str, Any]]) -> str:
@@ -141,6 +147,7 @@ def test_start_outside_of_a_loop_says_so_and_leaves_nothing_behind(
     starts = [
         lambda: AgentLoop(model).start("Hi"),
         lambda: start_workflow(WORKFLOW, lambda *_: 1),
+        lambda: AgentCoreEngine(GRAPH).start({}),
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -149,7 +156,6 @@ def test_start_outside_of_a_loop_says_so_and_leaves_nothing_behind(
                 start()
         gc.collect()
     assert [warning for warning in recwarn if "never awaited" in str(warning.message)] == []
-    assert RunHandle is not None
 
 
 class InterruptedAt:

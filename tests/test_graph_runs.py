@@ -484,7 +484,7 @@ def test_engine_arguments_are_checked() -> None:
         AgentCoreEngine("w")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_rounds"):
         AgentCoreEngine(workflow, max_rounds=0)
-    with pytest.raises(TypeError, match="max_rounds"):
+    with pytest.raises(ValueError, match="max_rounds"):
         AgentCoreEngine(workflow, max_rounds=True)
     with pytest.raises(TypeError, match="guard"):
         AgentCoreEngine(workflow, guard=5)  # type: ignore[arg-type]

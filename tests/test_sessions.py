@@ -1,10 +1,12 @@
 """`SessionGuards`: sessions are kept apart, in bounded memory, by any number of threads."""
 
+import collections
 import gc
 import random
 import resource
 import threading
 import time
+import types
 from typing import Any
 
 import pytest
@@ -39,6 +41,22 @@ def test_results_find_their_calls_by_id() -> None:
     guards.record("a", [("get_x", {"n": 1}), ("get_x", {"n": 2})])
     guards.record_results("a", {"unknown": 1})
     assert guards.metrics["results"] == 1
+
+
+def test_results_are_a_list_or_a_mapping_by_call_id() -> None:
+    guards = SessionGuards()
+    call = {"name": "get_price", "arguments": {"of": "tea"}}
+    kinds = [dict, types.MappingProxyType, collections.UserDict]
+    for n, kind in enumerate(
+        kinds * 2
+    ):  # a price that changes is no loop: each result finds its call
+        guards.record("a", [{**call, "id": n}])
+        verdict = guards.record_results("a", kind({n: f"{n + 3} euros and some"}))
+        assert verdict.action is GuardAction.CONTINUE
+    for wrong in ("text", 5, None):
+        with pytest.raises(TypeError, match="the results must be a list or a mapping"):
+            guards.record_results("a", wrong)  # type: ignore[arg-type]
+    assert guards.metrics["results"] == 6
 
 
 def test_a_copy_of_the_guard_shows_the_session_and_changes_nothing() -> None:

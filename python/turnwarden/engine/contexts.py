@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 from typing import Any, Final, cast
 
+from turnwarden.engine.checking import check_limit, check_type
 from turnwarden.engine.results import ToolResult
 
-__all__ = ["DEFAULT_MAX_DEPTH", "WorkflowContext", "check_limit", "create_context"]
+__all__ = ["DEFAULT_MAX_DEPTH", "WorkflowContext", "create_context"]
 
 DEFAULT_MAX_DEPTH: Final = 10
 
@@ -205,30 +206,3 @@ def create_context(
         raise ValueError("a child context shares its parent's data; give shared_data to the parent")
     depth_limit = parent.max_depth if max_depth is None else max_depth
     return WorkflowContext(execution_id, parent.depth + 1, depth_limit, parent, parent.shared_data)
-
-
-def check_type(name: str, value: object, expected: type, *, optional: bool = False) -> None:
-    """Refuse what is of another type, by a TypeError."""
-    if isinstance(value, expected) or (optional and value is None):
-        return
-    allowed = f"{expected.__name__} or None" if optional else expected.__name__
-    raise TypeError(f"{name} must be a {allowed}, not {type(value).__name__}")
-
-
-def check_callable(name: str, value: object) -> None:
-    """Refuse what cannot be called and is not None, by a TypeError."""
-    if value is not None and not callable(value):
-        raise TypeError(f"{name} must be callable or None, not {type(value).__name__}")
-
-
-def check_seconds(name: str, value: object) -> None:
-    """Refuse what is no number above 0 and not None, by a ValueError."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if value is not None and not (is_number and cast("float", value) > 0):
-        raise ValueError(f"{name} must be a number above 0 or None, not {value!r}")
-
-
-def check_limit(name: str, value: object) -> None:
-    """Refuse what is no int from 1 up, by a ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be an int from 1 up, not {value!r}")

@@ -9,10 +9,10 @@ microseconds beside what the node itself does.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
+from turnwarden.engine.checking import check_callable, check_limit, guard_config
 from turnwarden.engine.driving import event_loop_needed, is_awaitable, refuse_running_loop, run_sync
 from turnwarden.engine.errors import RunInterrupted
 from turnwarden.engine.events import Event, EventSink
@@ -21,6 +21,7 @@ from turnwarden.engine.graph_errors import ChainAccessError
 from turnwarden.engine.graph_run import GraphRun
 from turnwarden.engine.graph_running import EngineSettings, GraphExecution
 from turnwarden.engine.graph_steps import StepLayer
+from turnwarden.engine.handles import TaskHandle
 from turnwarden.engine.streams import EventStream
 from turnwarden.guards import WorkflowGuard, WorkflowGuardConfig
 
@@ -53,7 +54,7 @@ class AgentCoreEngine(Generic[StateT, ResultT, RuntimeT]):
         workflow: Which.
 
     Raises:
-        TypeError: A workflow or a guard that is none.
+        TypeError: A workflow, a guard, a layer or a function that is none.
         ValueError: A limit out of its range.
 
     Example:
@@ -83,8 +84,9 @@ class AgentCoreEngine(Generic[StateT, ResultT, RuntimeT]):
             raise TypeError(
                 f"workflow must be what define_workflow returns, not {type(workflow).__name__}"
             )
-        _check_count("max_rounds", max_rounds, 1)
-        _check_count("keep_events", keep_events, 0)
+        check_limit("max_rounds", max_rounds)
+        check_limit("keep_events", keep_events, least=0)
+        check_callable("on_event", on_event)
         if layer is not None and not callable(getattr(layer, "bind", None)):
             raise TypeError(f"layer must have a method `bind`, as StepLayer says, not {layer!r}")
         self.workflow = workflow
@@ -196,27 +198,14 @@ class AgentCoreEngine(Generic[StateT, ResultT, RuntimeT]):
         return GraphExecution(self.workflow, self._settings, state, runtime, run_id)
 
 
-class GraphRunHandle(Generic[StateT, ResultT]):
+class GraphRunHandle(TaskHandle[ResultT, GraphRun[StateT, ResultT]], Generic[StateT, ResultT]):
     """A run that goes on in a task of its own. Await it for what it delivers."""
 
-    __slots__ = ("_execution", "_task")
+    __slots__ = ("_execution",)
 
     def __init__(self, execution: GraphExecution[StateT, ResultT, Any]) -> None:
+        super().__init__(execution)
         self._execution = execution
-        self._task = asyncio.get_running_loop().create_task(
-            execution.run(), name=f"run {execution.run_id}"
-        )
-
-    def __repr__(self) -> str:
-        return f"<GraphRunHandle {self.run_id} {self.result_so_far.status.value}>"
-
-    def __await__(self) -> Generator[Any, None, ResultT]:
-        return self._task.__await__()
-
-    @property
-    def run_id(self) -> str:
-        """Which run."""
-        return self._execution.run_id
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -228,61 +217,20 @@ class GraphRunHandle(Generic[StateT, ResultT]):
         """A copy of the state so far."""
         return self._execution.state_so_far()
 
-    @property
-    def result_so_far(self) -> GraphRun[StateT, ResultT]:
-        """What was done so far; once the run is over, by whatever end, all of it."""
-        if self._task.done():
-            self._execution.abort()
-        return self._execution.so_far()
-
-    @property
-    def task(self) -> asyncio.Task[ResultT]:
-        """The task that runs."""
-        return self._task
-
-    def done(self) -> bool:
-        """Whether the run is over."""
-        return self._task.done()
-
     def cancel(self) -> bool:
         """Ask the run to stop; await the handle to see it stopped.
 
         Returns:
             False when it was over already.
         """
-        if self._task.done():
-            return False
-        self._execution.cancel()
-        return self._task.cancel()
+        if not self._task.done():
+            self._execution.cancel()  # so that nodes in threads see it
+        return super().cancel()
 
     async def result(self) -> ResultT:
         """What the run delivers; the same as awaiting the handle."""
         return await self._task
 
-    async def wait(self) -> GraphRun[StateT, ResultT]:
-        """Wait for the end, whatever it is, and return what was done.
 
-        Raises:
-            asyncio.CancelledError: The caller itself was cancelled; the run goes on.
-        """
-        await asyncio.wait([self._task])
-        if not self._task.cancelled():
-            self._task.exception()  # retrieved, so that nobody warns of it
-        return self.result_so_far
-
-
-def _check_count(name: str, value: object, least: int) -> None:
-    if type(value) is not int:
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name} must be {least} or more, not {value}")
-
-
-def _guard_config(guard: Any) -> WorkflowGuardConfig | None:
-    if guard is None or isinstance(guard, WorkflowGuardConfig):
-        return guard
-    if isinstance(guard, WorkflowGuard):
-        return guard.config
-    if isinstance(guard, Mapping):
-        return WorkflowGuardConfig(**cast("Mapping[str, Any]", guard))
-    raise TypeError(f"guard must be a WorkflowGuardConfig, not {type(guard).__name__}")
+def _guard_config(guard: object) -> WorkflowGuardConfig | None:
+    return guard.config if isinstance(guard, WorkflowGuard) else guard_config(guard)

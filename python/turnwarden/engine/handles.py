@@ -1,65 +1,86 @@
-"""The handle of a run that goes on in a task of its own."""
+"""Handles of runs that go on in tasks of their own."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Generic, TypeVar
+from collections.abc import Coroutine, Generator
+from typing import Any, Generic, Protocol, TypeVar
 
 from turnwarden.engine.driving import is_loop_running
 from turnwarden.engine.errors import RunningLoopError
 
-__all__ = ["RunHandle"]
+__all__ = ["RunHandle", "Runnable", "TaskHandle"]
 
 ResultT = TypeVar("ResultT")
+DeliveredT = TypeVar("DeliveredT")
+DeliveredT_co = TypeVar("DeliveredT_co", covariant=True)
+SoFarT = TypeVar("SoFarT")
+SoFarT_co = TypeVar("SoFarT_co", covariant=True)
 
 
-class RunHandle(Generic[ResultT]):
-    """A running run. Await it for the result.
+class Runnable(Protocol[DeliveredT_co, SoFarT_co]):
+    """A run that has not begun."""
+
+    @property
+    def run_id(self) -> str:
+        """Which run."""
+        ...
+
+    def run(self) -> Coroutine[Any, Any, DeliveredT_co]:
+        """Run to the end."""
+        ...
+
+    def so_far(self) -> SoFarT_co:
+        """What was done so far."""
+        ...
+
+    def abort(self) -> None:
+        """Note that it was cancelled, if nothing noted its end."""
+        ...
+
+
+class TaskHandle(Generic[DeliveredT, SoFarT]):
+    """A run in a task of its own: await it for what it delivers.
 
     Args:
-        coroutine: What runs.
-        so_far: Tells what was done so far, at any time.
-        run_id: Which run.
-        abort: Is called when the run was cancelled before it began.
+        run: What runs; it must not have begun.
+
+    Raises:
+        RunningLoopError: No event loop is running.
     """
 
-    __slots__ = ("_abort", "_so_far", "_task", "run_id")
+    __slots__ = ("_run", "_task")
 
-    def __init__(
-        self,
-        coroutine: Coroutine[Any, Any, ResultT],
-        so_far: Callable[[], ResultT],
-        run_id: str,
-        abort: Callable[[], None] | None = None,
-    ) -> None:
-        self.run_id = run_id
-        self._abort = abort
-        self._so_far = so_far
+    def __init__(self, run: Runnable[DeliveredT, SoFarT]) -> None:
         if not is_loop_running():
-            coroutine.close()  # it never starts: nobody shall warn of it
             raise RunningLoopError(
                 "a run can be started only inside a running event loop; use the function that "
                 "ends in _sync"
             )
-        self._task = asyncio.get_running_loop().create_task(coroutine, name=f"run {run_id}")
+        self._run = run
+        self._task = asyncio.get_running_loop().create_task(run.run(), name=f"run {run.run_id}")
 
     def __repr__(self) -> str:
         state = "done" if self._task.done() else "running"
-        return f"<RunHandle {self.run_id} {state}>"
+        return f"<{type(self).__name__} {self.run_id} {state}>"
 
-    def __await__(self) -> Generator[Any, None, ResultT]:
+    def __await__(self) -> Generator[Any, None, DeliveredT]:
         return self._task.__await__()
 
     @property
-    def result_so_far(self) -> ResultT:
-        """What was done so far; once the run is over, by whatever end, all of it."""
-        if self._abort is not None and self._task.done():
-            self._abort()
-        return self._so_far()
+    def run_id(self) -> str:
+        """Which run."""
+        return self._run.run_id
 
     @property
-    def task(self) -> asyncio.Task[ResultT]:
+    def result_so_far(self) -> SoFarT:
+        """What was done so far; once the run is over, by whatever end, all of it."""
+        if self._task.done():
+            self._run.abort()  # nothing else notes the end of one that was cancelled at once
+        return self._run.so_far()
+
+    @property
+    def task(self) -> asyncio.Task[DeliveredT]:
         """The task that runs."""
         return self._task
 
@@ -75,7 +96,7 @@ class RunHandle(Generic[ResultT]):
         """
         return self._task.cancel()
 
-    async def wait(self) -> ResultT:
+    async def wait(self) -> SoFarT:
         """Wait for the end, whatever it is, and return what was done.
 
         Returns:
@@ -88,3 +109,9 @@ class RunHandle(Generic[ResultT]):
         if not self._task.cancelled():
             self._task.exception()  # retrieved, so that nobody warns of it
         return self.result_so_far
+
+
+class RunHandle(TaskHandle[ResultT, ResultT]):
+    """A running run of an agent loop or of a workflow in JSON. Await it for the result."""
+
+    __slots__ = ()

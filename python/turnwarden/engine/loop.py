@@ -13,11 +13,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from turnwarden._core import ConfigurationError, ResponseParser
 from turnwarden.engine.asking import wants_tools
-from turnwarden.engine.contexts import check_callable, check_limit, check_seconds, check_type
+from turnwarden.engine.checking import (
+    check_callable,
+    check_limit,
+    check_seconds,
+    check_type,
+    guard_config,
+)
 from turnwarden.engine.driving import refuse_running_loop, run_sync
 from turnwarden.engine.errors import RunInterrupted
 from turnwarden.engine.events import EventSink
@@ -101,7 +107,7 @@ class AgentLoop:
             model=model,
             options={"tools": self.tool_definitions} if wants_tools(model) else {},
             tools=self.tools,
-            guard=_guard_config(guard),
+            guard=guard_config(guard) or WorkflowGuardConfig(),
             parser=_parser_for(self.tools.values()) if parser is None else parser,
             max_parallel_tools=max_parallel_tools,
             tool_timeout=tool_timeout,
@@ -169,7 +175,7 @@ class AgentLoop:
             A handle: await it, cancel it, ask it for `result_so_far`.
         """
         run = Run.begin(self._settings, messages)
-        return RunHandle(run.run(), run.so_far, run.run_id, run.abort)
+        return RunHandle(run)
 
     def stream(self, messages: str | Iterable[Any]) -> EventStream[RunResult]:
         """Run, and give the events as they come.
@@ -230,19 +236,6 @@ def _drive(run: Run) -> RunResult:
 
 def _definition(item: Tool, style: MessageStyle) -> dict[str, Any]:
     return item.to_openai() if style == "openai" else item.to_anthropic()
-
-
-def _guard_config(guard: Any) -> WorkflowGuardConfig:
-    if guard is None:
-        return WorkflowGuardConfig()
-    if isinstance(guard, WorkflowGuardConfig):
-        return guard
-    if isinstance(guard, Mapping):
-        return WorkflowGuardConfig(**cast("Mapping[str, Any]", guard))
-    raise TypeError(
-        f"guard must be a WorkflowGuardConfig, not {type(guard).__name__}: "
-        "every run makes its own guard"
-    )
 
 
 def _parser_for(tools: Iterable[Tool], model_name: str | None = None) -> ResponseParser:

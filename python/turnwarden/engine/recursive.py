@@ -17,13 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from turnwarden._core import ToolCall, WorkflowJsonResponse
-from turnwarden.engine.contexts import (
-    WorkflowContext,
-    check_callable,
-    check_limit,
-    check_type,
-    create_context,
-)
+from turnwarden.engine.checking import check_callable, check_limit, check_type
+from turnwarden.engine.contexts import WorkflowContext, create_context
 from turnwarden.engine.driving import event_loop_needed, is_awaitable, refuse_running_loop, run_sync
 from turnwarden.engine.errors import RunInterrupted, attach_run
 from turnwarden.engine.events import (
@@ -213,7 +208,7 @@ def start_workflow(
         workflow, execute_tool, context, max_depth, max_calls, on_error, guard,
         on_event, workflow_id, revision,
     )  # fmt: skip
-    return RunHandle(execution.run(), execution.so_far, execution.run_id, execution.abort)
+    return RunHandle(execution)
 
 
 @dataclass(slots=True)

@@ -20,7 +20,8 @@ from typing import Any, Final, cast
 from turnwarden._core import FaultKind, Reply, ResponseParser, ToolCall
 from turnwarden.engine.asking import Answer, Asking
 from turnwarden.engine.calling import AbandonedThread, call_tool
-from turnwarden.engine.contexts import WorkflowContext, check_type, create_context
+from turnwarden.engine.checking import check_type
+from turnwarden.engine.contexts import WorkflowContext, create_context
 from turnwarden.engine.driving import event_loop_needed
 from turnwarden.engine.errors import ModelError, ResumeError, attach_run
 from turnwarden.engine.events import (

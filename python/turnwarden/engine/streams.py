@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from turnwarden.engine.events import Event, EventSink
+from turnwarden.engine.handles import Runnable
 
 __all__ = ["EventStream"]
 
@@ -16,14 +17,9 @@ SoFarT_co = TypeVar("SoFarT_co", covariant=True)
 MAX_UNREAD: Final = 256
 
 
-class _Streamed(Protocol[SoFarT_co]):
-    """A run that has not begun."""
+class _Streamed(Runnable[Any, SoFarT_co], Protocol[SoFarT_co]):
+    """A run that has not begun, and that others may listen to."""
 
-    @property
-    def run_id(self) -> str: ...
-    def run(self) -> Coroutine[Any, Any, Any]: ...
-    def so_far(self) -> SoFarT_co: ...
-    def abort(self) -> None: ...
     def listen(self, sink: EventSink, /) -> None: ...
 
 

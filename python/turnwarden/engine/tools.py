@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast, overload
 
 from turnwarden._core import TurnwardenError
-from turnwarden.engine.contexts import check_seconds
+from turnwarden.engine.checking import check_seconds
 from turnwarden.engine.docstrings import read_docstring
 from turnwarden.engine.errors import ToolDefinitionError
 from turnwarden.engine.hints import HintError, HintReader, UnsupportedHintError, with_default

@@ -26,8 +26,6 @@ pub(crate) struct Block {
     item: Option<(SyntaxId, Item)>,
     /// Whether anything was found that makes it a section.
     committed: bool,
-    /// Whether what follows the marker showed that there is no section.
-    is_text: bool,
     /// Where text begins that is no item, and how far a marker was looked for after it.
     junk: Option<(Junk, usize)>,
     /// The fence that is the section.
@@ -62,7 +60,6 @@ impl Block {
             at: open.end,
             item: None,
             committed: false,
-            is_text: false,
             junk: None,
             fence: None,
         }
@@ -82,10 +79,17 @@ impl Block {
             at: fence.body,
             item: None,
             committed: false,
-            is_text: false,
             junk: None,
             fence: Some(fence),
         }
+    }
+}
+
+impl Block {
+    /// Passes over what is no item: from `start` on, and read in vain up to `end`.
+    fn skip(&mut self, kind: FaultKind, start: usize, end: usize) {
+        self.at = start;
+        self.junk = Some((Junk { start, kind }, end.max(start + 1)));
     }
 }
 
@@ -98,17 +102,29 @@ enum Next {
     Wait,
 }
 
+/// How far the current item was read.
+enum ItemRead {
+    Wait,
+    /// There is none, or no longer.
+    Over,
+    /// What it is shows that the marker before it opened no section.
+    NoSection,
+}
+
 impl Machine {
     pub(crate) fn block(&mut self, mut block: Box<Block>, input: Input<'_>) -> Flow {
         loop {
-            if block.item.is_some() && !self.read_item(&mut block, input) {
-                self.tell_open_call(&block);
-                self.state = State::Block(block);
-                return Flow::Wait;
-            }
-            if block.is_text {
-                self.scan = block.behind;
-                return Flow::Go;
+            match self.read_item(&mut block, input) {
+                ItemRead::Wait => {
+                    self.tell_open_call(&block);
+                    self.state = State::Block(block);
+                    return Flow::Wait;
+                }
+                ItemRead::NoSection => {
+                    self.scan = block.behind;
+                    return Flow::Go;
+                }
+                ItemRead::Over => {}
             }
             if block.junk.is_some() {
                 return self.junk(block, input);
@@ -168,16 +184,16 @@ impl Machine {
         }
     }
 
-    /// Reads on in the current item; false when more text is needed.
-    fn read_item(&mut self, block: &mut Block, input: Input<'_>) -> bool {
+    /// Reads on in the current item.
+    fn read_item(&mut self, block: &mut Block, input: Input<'_>) -> ItemRead {
         let Some((syntax, item)) = &mut block.item else {
-            return true;
+            return ItemRead::Over;
         };
         let syntax = *syntax;
         let mut drafts = Vec::new();
         let shared = std::sync::Arc::clone(&self.shared);
         let Some(entry) = shared.plan.entry(syntax) else {
-            return true;
+            return ItemRead::Over;
         };
         let context = Context {
             plan: &shared.plan,
@@ -199,33 +215,14 @@ impl Machine {
             self.accept(draft, syntax);
         }
         match read {
-            Read::Wait => false,
-            Read::Done(end) => {
-                block.at = end;
-                block.item = None;
-                true
-            }
-            Read::Text(start) => {
-                block.item = None;
-                block.is_text = !block.committed;
-                if block.committed {
-                    block.at = start;
-                    let kind = FaultKind::Junk;
-                    block.junk = Some((Junk { start, kind }, start + 1));
-                }
-                true
-            }
-            Read::Failed(kind, span) => {
-                block.item = None;
-                block.at = span.start;
-                let junk = Junk {
-                    start: span.start,
-                    kind,
-                };
-                block.junk = Some((junk, span.end.max(span.start + 1)));
-                true
-            }
+            Read::Wait => return ItemRead::Wait,
+            Read::Text(_) if !block.committed => return ItemRead::NoSection,
+            Read::Done(end) => block.at = end,
+            Read::Text(start) => block.skip(FaultKind::Junk, start, start),
+            Read::Failed(kind, span) => block.skip(kind, span.start, span.end),
         }
+        block.item = None;
+        ItemRead::Over
     }
 
     /// Tells what is known of the call that is being read, where values are passed on at once.

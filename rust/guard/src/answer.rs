@@ -421,6 +421,9 @@ const NOTHINGS: &[&str] = &[
 
 fn says_nothing_found(text: &str) -> bool {
     let line = text.trim();
+    if is_empty_json(line) {
+        return true;
+    }
     if line.contains('\n') {
         return false;
     }
@@ -435,7 +438,7 @@ fn says_nothing_found(text: &str) -> bool {
     {
         return true;
     }
-    if NOTHING_AND_WHY.iter().any(|head| says(head).is_some()) || is_empty_json(line) {
+    if NOTHING_AND_WHY.iter().any(|head| says(head).is_some()) {
         return true;
     }
     let Some(rest) = NONE_OF.iter().find_map(|head| says(head)) else {
@@ -601,6 +604,7 @@ mod tests {
             r#"{ "data" : { "items" : [ ] , "next" : null }, "q": "" }"#,
             true,
         ),
+        ("{\n  \"results\": [],\n  \"total\": 0\n}", true),
         (r#"{"user":null}"#, true),
         ("[[], {}]", true),
         (r#"{"a\"b":[]}"#, true),

@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyMapping, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 use turnwarden_guard as core;
 use turnwarden_guard::{Activity, GuardSettings, SessionLimits, SessionStore};
 
-use super::call::{OwnedCalls, read_answer};
+use super::call::{OwnedCalls, call_id_of, read_answer};
 use super::clock::Clock;
 use super::config::{Settings, WorkflowGuardConfig};
 use super::fields::wrong;
 use super::result::GuardCheckResult;
 use super::workflow::WorkflowGuard;
+use crate::errors::Error;
 
 /// What a session is guarded by.
 #[derive(Clone)]
@@ -217,7 +218,10 @@ impl SessionGuards {
     ///
     /// Args:
     ///     session_id: The conversation (str).
-    ///     results: A list of results, in the order of the calls, or a dict of them by call id.
+    ///     results: A list of results, in the order of the calls, or a mapping of them by call id.
+    ///
+    /// Raises:
+    ///     TypeError: The results are neither. Nothing is recorded then.
     fn record_results(
         &self,
         session_id: &str,
@@ -227,13 +231,17 @@ impl SessionGuards {
         let now = self.clock.now(py)?;
         let tenant = self.tenant(session_id, now, py)?;
         let mut answers = Vec::new();
-        if let Ok(by_id) = results.cast::<PyDict>() {
-            for (id, result) in by_id {
-                let id = id.cast::<PyString>()?.to_string_lossy().into_owned();
-                answers.push((Some(id), read_answer(Some(&result), None, &tenant.0)));
+        if let Ok(by_id) = results.cast::<PyMapping>() {
+            for item in by_id.items()? {
+                let (id, result) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+                let id = call_id_of(Some(&id))?.map(|id| id.to_string_lossy().into_owned());
+                answers.push((id, read_answer(Some(&result), None, &tenant.0)));
             }
         } else {
-            for result in results.try_iter()? {
+            let wrong = || Error::wrong_type("the results", "a list or a mapping", results);
+            let is_text = results.is_instance_of::<PyString>();
+            let items = results.try_iter().ok().filter(|_| !is_text);
+            for result in items.ok_or_else(wrong)? {
                 answers.push((None, read_answer(Some(&result?), None, &tenant.0)));
             }
         }
