@@ -178,6 +178,51 @@ def test_what_json_does_not_know_is_a_type_error() -> None:
         ResponseParser([3])  # type: ignore[list-item]
 
 
+@pytest.mark.parametrize("wrong", [None, 3, "{}", b"{}", ["label"], object()])
+def test_what_is_no_mapping_is_a_type_error_that_names_both(wrong: Any) -> None:
+    found = type(wrong).__name__
+    with pytest.raises(WrongTypeError, match=f"data must be a mapping, not {found}"):
+        Format.from_dict(wrong)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"syntaxes": 3},
+        {"syntaxes": {}},
+        {"syntaxes": [None]},
+        {"syntaxes": [{**JSON_CALLS, "calls": "json"}]},
+        {"syntaxes": [{**JSON_CALLS, "calls": {"json": 3}}]},
+        {"syntaxes": [{**JSON_CALLS, "calls": {"workflow": {}}}]},
+        {"syntaxes": [{**JSON_CALLS, "calls": 3}]},
+        {"reasoning": {}},
+        {"reasoning": [3]},
+        {"wrappers": [["<a>"]]},
+        {"models": [3]},
+    ],
+)
+def test_an_error_speaks_of_labels_fields_and_data_only(change: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=f'format "a": {next(iter(change))}') as raised:
+        Format.from_dict({"label": "a", "syntaxes": [JSON_CALLS]} | change)
+    for word in ("struct", "tuple", "sequence", "variant", "map,", "Data", "expected value"):
+        assert word not in str(raised.value)
+
+
+def test_lone_surrogates_in_labels_are_replaced() -> None:
+    format = Format("a\ud800", [JSON_CALLS], example="\ud800")
+    assert (format.label, format.example) == ("a\ufffd", "\ufffd")
+    with pytest.raises(ConfigurationError, match="no format is called"):
+        ResponseParser(["\ud800"])
+    with pytest.raises(turnwarden.UnknownModelError):
+        ResponseParser.for_model("\ud800")
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "search", b"x", ["search"], ("search",)])
+def test_a_tool_definition_is_a_mapping_or_an_object(wrong: Any) -> None:
+    with pytest.raises(WrongTypeError, match="a tool definition must be"):
+        ResponseParser(tools=[wrong])
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

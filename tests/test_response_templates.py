@@ -395,3 +395,18 @@ def test_what_is_no_template_is_refused() -> None:
         Format.from_response_template("3")
     with pytest.raises(WrongTypeError):
         Format.from_response_template(object())  # type: ignore[arg-type]
+    for wrong in (None, 3, ["fields"]):
+        with pytest.raises(WrongTypeError, match="spec must be a mapping, or JSON"):
+            Format.from_response_template(wrong)  # type: ignore[arg-type]
+
+
+def test_models_of_a_template_are_one_name_or_several() -> None:
+    spec = {"fields": {"tool_calls": {"open": "<do>", "close": "</do>", "content": "json"}}}
+    assert Format.from_response_template(spec, models="New 1").models == ("New 1",)
+    assert Format.from_response_template(spec, models=("New 1", "New 2")).models == (
+        "New 1",
+        "New 2",
+    )
+    for wrong in (3, [3], b"x"):
+        with pytest.raises(WrongTypeError, match="models"):
+            Format.from_response_template(spec, models=wrong)  # type: ignore[arg-type]

@@ -424,3 +424,89 @@ def test_events_match_by_position() -> None:
             assert (index, name, value) == (3, "f", 1)
         case _:
             raise AssertionError
+
+
+class _Aiter:
+    def __init__(self, items: list[Any]) -> None:
+        self._items = iter(items)
+
+    def __aiter__(self) -> _Aiter:
+        return self
+
+    async def __anext__(self) -> Any:
+        for item in self._items:
+            return item
+        raise StopAsyncIteration
+
+
+@pytest.mark.parametrize("convert", [turnwarden.to_openai_chunks, turnwarden.to_anthropic_events])
+def test_what_is_no_event_is_named_with_its_position(convert: Any) -> None:
+    good = turnwarden.TextDelta("a")
+    for wrong in ("text", None, 3, {"type": "text_delta"}):
+        found = type(wrong).__qualname__
+        with pytest.raises(TypeError, match=rf"events\[1\] must be an event, .* not {found}"):
+            list(convert([good, wrong]))
+
+        async def drain(items: list[Any]) -> None:
+            async for _ in convert(_Aiter(items)):
+                pass
+
+        with pytest.raises(turnwarden.WrongTypeError, match=r"events\[1\]"):
+            asyncio.run(drain([good, wrong]))
+
+
+@pytest.mark.parametrize("convert", [turnwarden.to_openai_chunks, turnwarden.to_anthropic_events])
+@pytest.mark.parametrize("wrong", ["text", "", b"", 3, None, {}, object()])
+def test_what_cannot_hold_events_is_refused_at_the_call(convert: Any, wrong: Any) -> None:
+    with pytest.raises(turnwarden.WrongTypeError, match="events must be an iterable of events"):
+        convert(wrong)
+
+
+def test_options_of_the_way_out_are_checked_at_the_call() -> None:
+    for convert, option, wrong in (
+        (turnwarden.to_openai_chunks, "model", 3),
+        (turnwarden.to_openai_chunks, "id", 3),
+        (turnwarden.to_openai_chunks, "created", "now"),
+        (turnwarden.to_openai_chunks, "created", True),
+        (turnwarden.to_anthropic_events, "model", None),
+        (turnwarden.to_anthropic_events, "id", b"x"),
+    ):
+        with pytest.raises(TypeError, match=f"{option} must be"):
+            convert([], **{option: wrong})  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+@pytest.mark.parametrize("wrong", [None, 3, object()])
+def test_aiter_needs_an_iterable(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="chunks must be an iterable of str or bytes"):
+        turnwarden.ResponseParser().aiter(wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, -(2**70), 2**70, True])
+def test_an_event_has_places_that_there_can_be(wrong: Any) -> None:
+    call = turnwarden.ToolCall("ping")
+    for make, field in (
+        (lambda: turnwarden.ToolCallStarted(wrong, "c1", "ping"), "index"),
+        (lambda: turnwarden.ToolCallArguments(wrong, "{}"), "index"),
+        (lambda: turnwarden.ToolCallEnded(wrong, call), "index"),
+        (lambda: turnwarden.TextRetracted(wrong), "length"),
+        (lambda: turnwarden.ParseFault("junk", wrong, "junk"), "offset"),
+    ):
+        with pytest.raises((turnwarden.ConfigurationError, turnwarden.WrongTypeError)) as raised:
+            make()
+        assert field in raised.value.__notes__[0]
+
+
+def test_lone_surrogates_in_events_and_calls_are_replaced() -> None:
+    for made in (
+        turnwarden.TextDelta("a\ud800").text,
+        turnwarden.ReasoningDelta("a\ud800").text,
+        turnwarden.ToolCallStarted(0, "c", "a\ud800").name,
+        turnwarden.ToolCallArguments(0, "a\ud800").delta,
+        turnwarden.ParseFault("junk", 0, "a\ud800").message,
+        turnwarden.Fault("junk", 0, None, "a\ud800").message,
+        turnwarden.ToolCall("a\ud800").name,
+        turnwarden.ToolCall("x", id="a\ud800").id,
+    ):
+        assert made == "a\ufffd"
+    with pytest.raises(ValueError, match="is none of"):
+        turnwarden.Repair("\ud800", 0)

@@ -962,7 +962,7 @@ class Format:
         spec: Mapping[str, Any] | _Text,
         *,
         label: str = "response_template",
-        models: list[str] | None = None,
+        models: str | Iterable[str] | None = None,
     ) -> Format: ...
     @property
     def label(self) -> str: ...

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import Any, Protocol, TypeAlias, overload
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, get_args, overload
 
 from turnwarden._core import (
     ConfigurationError,
@@ -137,7 +137,7 @@ class AsyncEvents:
         self, stream: ResponseStream, chunks: AsyncIterable[Chunk] | Iterable[Chunk]
     ) -> None:
         if not isinstance(chunks, AsyncIterable):
-            chunks = _as_async(chunks)
+            chunks = _as_async(_iterate(chunks, "chunks", "an iterable of str or bytes"))
         self._stream = stream
         self._chunks = aiter(chunks)
         self._waiting: deque[Event] = deque()
@@ -166,7 +166,28 @@ class AsyncEvents:
         return self._waiting.popleft()
 
 
-async def _as_async(chunks: Iterable[Chunk]) -> AsyncIterator[Chunk]:
+_Item = TypeVar("_Item")
+
+
+def _iterate(items: Iterable[_Item], name: str, expected: str) -> Iterator[_Item]:
+    """Begin to iterate at once, so that what cannot be iterated over is refused at the call."""
+    try:
+        return iter(items)
+    except TypeError:
+        raise _wrong_type(name, expected, items) from None
+
+
+def _wrong_type(name: str, expected: str, found: object) -> WrongTypeError:
+    return WrongTypeError(f"{name} must be {expected}, not {type(found).__qualname__}")
+
+
+def _option(name: str, value: object, expected: type) -> None:
+    """Refuse an option of a wrong type; a bool is no int."""
+    if not isinstance(value, expected) or isinstance(value, bool):
+        raise _wrong_type(name, expected.__name__, value)
+
+
+async def _as_async(chunks: Iterator[Chunk]) -> AsyncIterator[Chunk]:
     for chunk in chunks:
         yield chunk
 
@@ -177,17 +198,40 @@ class _Writer(Protocol):
     def write(self, event: Event) -> Iterator[dict[str, Any]]: ...
 
 
-def _convert(events: Iterable[Event], writer: _Writer) -> Iterator[dict[str, Any]]:
-    for event in events:
-        yield from writer.write(event)
+_EVENT_TYPES = get_args(Event)
+
+
+def _checked(event: Event, position: int) -> Event:
+    if not isinstance(event, _EVENT_TYPES):
+        expected = "an event, such as ResponseStream.feed gives"
+        raise _wrong_type(f"events[{position}]", expected, event)
+    return event
+
+
+def _convert(events: Iterator[Event], writer: _Writer) -> Iterator[dict[str, Any]]:
+    for position, event in enumerate(events):
+        yield from writer.write(_checked(event, position))
 
 
 async def _convert_async(
     events: AsyncIterable[Event], writer: _Writer
 ) -> AsyncIterator[dict[str, Any]]:
+    position = 0
     async for event in events:
-        for message in writer.write(event):
+        for message in writer.write(_checked(event, position)):
             yield message
+        position += 1
+
+
+def _converted(
+    events: Iterable[Event] | AsyncIterable[Event], writer: _Writer
+) -> Iterator[dict[str, Any]] | AsyncIterator[dict[str, Any]]:
+    if isinstance(events, AsyncIterable):
+        return _convert_async(events, writer)
+    expected = "an iterable of events"
+    if isinstance(events, (str, bytes, Mapping)):
+        raise _wrong_type("events", expected, cast("object", events))
+    return _convert(_iterate(events, "events", expected), writer)
 
 
 class _Calls:
@@ -234,6 +278,11 @@ class _OpenAIChunks:
     __slots__ = ("_base", "_calls", "_role")
 
     def __init__(self, model: str, id: str | None, created: int | None) -> None:
+        _option("model", model, str)
+        if id is not None:
+            _option("id", id, str)
+        if created is not None:
+            _option("created", created, int)
         self._base = {
             "id": id if id is not None else f"chatcmpl-{os.urandom(12).hex()}",
             "object": "chat.completion.chunk",
@@ -295,6 +344,9 @@ class _AnthropicEvents:
     __slots__ = ("_block", "_calls", "_index", "_message")
 
     def __init__(self, model: str, id: str | None) -> None:
+        _option("model", model, str)
+        if id is not None:
+            _option("id", id, str)
         self._message: dict[str, Any] | None = {
             "id": id if id is not None else f"msg_{os.urandom(12).hex()}",
             "type": "message",
@@ -419,6 +471,10 @@ def to_openai_chunks(
         An iterator over chunks, asynchronous when `events` is. The last one has the finish
         reason: `tool_calls`, `stop`, or `length` when calls were cut off.
 
+    Raises:
+        WrongTypeError: When `events` cannot be iterated over, or, once it is reached, for an item
+            that is no event; the message names it and its position.
+
     Example:
         >>> events = ResponseParser().iter(["Hel", "lo"])
         >>> for chunk in to_openai_chunks(events, id="c1", created=0):
@@ -427,10 +483,7 @@ def to_openai_chunks(
         {'content': 'lo'} None
         {} stop
     """
-    writer = _OpenAIChunks(model, id, created)
-    if isinstance(events, AsyncIterable):
-        return _convert_async(events, writer)
-    return _convert(events, writer)
+    return _converted(events, _OpenAIChunks(model, id, created))
 
 
 @overload
@@ -462,6 +515,9 @@ def to_anthropic_events(
     Returns:
         An iterator over events, asynchronous when `events` is.
 
+    Raises:
+        WrongTypeError: As `to_openai_chunks`.
+
     Example:
         >>> events = ResponseParser().iter(["Hello"])
         >>> [event["type"] for event in to_anthropic_events(events)]
@@ -469,7 +525,4 @@ def to_anthropic_events(
         ['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop',
          'message_delta', 'message_stop']
     """
-    writer = _AnthropicEvents(model, id)
-    if isinstance(events, AsyncIterable):
-        return _convert_async(events, writer)
-    return _convert(events, writer)
+    return _converted(events, _AnthropicEvents(model, id))

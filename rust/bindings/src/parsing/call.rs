@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyString};
 use turnwarden_extract::{self as extract, json};
 use turnwarden_signature::{Signature, signature_of_json};
 
-use super::text::{Text, read_text};
+use super::text::{Text, Utf8, read_text};
 use super::values::{Foreign, read_object, write_json};
 use crate::errors::Error;
 
@@ -134,11 +134,8 @@ impl PyToolCall {
 
     #[new]
     #[pyo3(signature = (name, arguments=None, *, id=None))]
-    fn new(
-        name: String,
-        arguments: Option<&Bound<'_, PyAny>>,
-        id: Option<String>,
-    ) -> PyResult<Self> {
+    fn new(name: Utf8, arguments: Option<&Bound<'_, PyAny>>, id: Option<Utf8>) -> PyResult<Self> {
+        let (name, id) = (name.0, id.map(|id| id.0));
         if name.is_empty() {
             return Err(Error::Configuration("a tool's name cannot be empty".to_owned()).into());
         }

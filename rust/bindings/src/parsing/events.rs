@@ -9,7 +9,9 @@ use turnwarden_extract::{Event, FaultKind};
 
 use super::call::{Call, PyToolCall};
 use super::kinds::{FAULT_KIND, fault_kind};
+use super::limit::Offset;
 use super::reply::PyReply;
+use super::text::Utf8;
 
 /// Define an event class: its fields in order, and those that take part in comparisons.
 macro_rules! event {
@@ -86,7 +88,7 @@ event! {
     ///
     /// Attributes:
     ///     text (str): The next piece; the pieces join to `reply.text`, less what was retracted.
-    PyTextDelta as "TextDelta" ("text_delta") { text: String } compared by [text]
+    PyTextDelta as "TextDelta" ("text_delta") { text: Utf8 } compared by [text]
 }
 
 event! {
@@ -94,7 +96,7 @@ event! {
     ///
     /// Attributes:
     ///     text (str): The next piece; the pieces join to `reply.reasoning`.
-    PyReasoningDelta as "ReasoningDelta" ("reasoning_delta") { text: String } compared by [text]
+    PyReasoningDelta as "ReasoningDelta" ("reasoning_delta") { text: Utf8 } compared by [text]
 }
 
 event! {
@@ -105,7 +107,7 @@ event! {
     ///     id (str): The call's id.
     ///     name (str): The tool's name.
     PyToolCallStarted as "ToolCallStarted" ("tool_call_started") {
-        index: usize, id: String, name: String
+        index: Offset, id: Utf8, name: Utf8
     } compared by [index, name]
 }
 
@@ -116,7 +118,7 @@ event! {
     ///     index (int): Which call.
     ///     delta (str): The next piece; the pieces of one call join to its `arguments_json`.
     PyToolCallArguments as "ToolCallArguments" ("tool_call_arguments") {
-        index: usize, delta: String
+        index: Offset, delta: Utf8
     } compared by [index, delta]
 }
 
@@ -127,7 +129,7 @@ event! {
     ///     index (int): Which call.
     ///     call (ToolCall): The call.
     PyToolCallEnded as "ToolCallEnded" ("tool_call_ended") {
-        index: usize, call: Py<PyToolCall>
+        index: Offset, call: Py<PyToolCall>
     } compared by [index, call]
 }
 
@@ -136,7 +138,7 @@ event! {
     ///
     /// Attributes:
     ///     length (int): How many characters, from the end of the text so far.
-    PyTextRetracted as "TextRetracted" ("text_retracted") { length: usize } compared by [length]
+    PyTextRetracted as "TextRetracted" ("text_retracted") { length: Offset } compared by [length]
 }
 
 event! {
@@ -165,7 +167,7 @@ impl<'py> FromPyObject<'_, 'py> for KindField {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        fault_kind(value.extract::<&str>()?).map(Self)
+        fault_kind(&value.extract::<Utf8>()?.0).map(Self)
     }
 }
 
@@ -178,7 +180,7 @@ event! {
     ///     message (str): What was found, what was expected, and what to do.
     ///     name (str | None): The tool's name as far as it was read.
     PyParseFault as "ParseFault" ("parse_fault") {
-        kind: KindField, offset: usize, message: String, name: Option<String> = None
+        kind: KindField, offset: Offset, message: Utf8, name: Option<Utf8> = None
     } compared by [kind, offset, message, name]
 }
 
@@ -204,25 +206,51 @@ pub(crate) fn show_event(
     reply: impl FnOnce() -> PyResult<Py<PyReply>>,
 ) -> PyResult<Bound<'_, PyAny>> {
     let object = match event {
-        Event::TextDelta(text) => Bound::new(py, PyTextDelta { text })?.into_any(),
-        Event::ReasoningDelta(text) => Bound::new(py, PyReasoningDelta { text })?.into_any(),
-        Event::ToolCallStarted { index, id, name } => {
-            Bound::new(py, PyToolCallStarted { index, id, name })?.into_any()
+        Event::TextDelta(text) => Bound::new(py, PyTextDelta { text: Utf8(text) })?.into_any(),
+        Event::ReasoningDelta(text) => {
+            Bound::new(py, PyReasoningDelta { text: Utf8(text) })?.into_any()
         }
-        Event::ToolCallArguments { index, delta } => {
-            Bound::new(py, PyToolCallArguments { index, delta })?.into_any()
-        }
+        Event::ToolCallStarted { index, id, name } => Bound::new(
+            py,
+            PyToolCallStarted {
+                index: Offset(index),
+                id: Utf8(id),
+                name: Utf8(name),
+            },
+        )?
+        .into_any(),
+        Event::ToolCallArguments { index, delta } => Bound::new(
+            py,
+            PyToolCallArguments {
+                index: Offset(index),
+                delta: Utf8(delta),
+            },
+        )?
+        .into_any(),
         Event::ToolCallEnded { index, call } => {
             let call = Py::new(py, PyToolCall::from_call(Call::new(call)))?;
-            Bound::new(py, PyToolCallEnded { index, call })?.into_any()
+            Bound::new(
+                py,
+                PyToolCallEnded {
+                    index: Offset(index),
+                    call,
+                },
+            )?
+            .into_any()
         }
-        Event::TextRetracted { length } => Bound::new(py, PyTextRetracted { length })?.into_any(),
+        Event::TextRetracted { length } => Bound::new(
+            py,
+            PyTextRetracted {
+                length: Offset(length),
+            },
+        )?
+        .into_any(),
         Event::ParseFault(fault) => {
             let fault = PyParseFault {
                 kind: KindField(fault.kind),
-                offset: fault.offset,
-                message: fault.message,
-                name: fault.name,
+                offset: Offset(fault.offset),
+                message: Utf8(fault.message),
+                name: fault.name.map(Utf8),
             };
             Bound::new(py, fault)?.into_any()
         }

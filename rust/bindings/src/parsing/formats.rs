@@ -2,10 +2,10 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyMapping, PyString, PyTuple, PyType};
 use turnwarden_extract as extract;
 
-use super::text::read_text;
+use super::text::{Utf8, read_text};
 use super::values::{Foreign, read_object, write_json};
 use crate::errors::Error;
 
@@ -62,21 +62,26 @@ fn configuration(error: &extract::ConfigError) -> Error {
 #[pymethods]
 impl PyFormat {
     #[new]
-    #[pyo3(signature = (
-        label, syntaxes, *, models=None, example="", reasoning=None, reasoning_open=false,
-        wrappers=None, end_of_turn=None,
-    ))]
+    #[pyo3(
+        signature = (
+            label, syntaxes, *, models=None, example=Utf8::from(""), reasoning=None,
+            reasoning_open=false, wrappers=None, end_of_turn=None,
+        ),
+        text_signature = "(label, syntaxes, *, models=None, example='', reasoning=None, \
+                          reasoning_open=False, wrappers=None, end_of_turn=None)"
+    )]
     #[expect(clippy::too_many_arguments, reason = "the fields of a format")]
     fn new(
-        label: &str,
+        label: Utf8,
         syntaxes: &Bound<'_, PyAny>,
         models: Option<&Bound<'_, PyAny>>,
-        example: &str,
+        example: Utf8,
         reasoning: Option<&Bound<'_, PyAny>>,
         reasoning_open: bool,
         wrappers: Option<&Bound<'_, PyAny>>,
         end_of_turn: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let (Utf8(label), Utf8(example)) = (label, example);
         let data = PyDict::new(syntaxes.py());
         data.set_item("label", label)?;
         data.set_item("syntaxes", syntaxes)?;
@@ -103,6 +108,7 @@ impl PyFormat {
     /// Raises:
     ///     ConfigurationError: When a field is missing, unknown or cannot be used; the message
     ///         names it.
+    ///     WrongTypeError: When `data` is no mapping, or a value is nothing that JSON knows.
     ///
     /// Example:
     ///     >>> hermes = turnwarden.formats()[3]
@@ -110,6 +116,9 @@ impl PyFormat {
     ///     True
     #[classmethod]
     fn from_dict(_class: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if !data.is_instance_of::<PyMapping>() {
+            return Err(Error::wrong_type("data", "a mapping", data).into());
+        }
         Self::read(data)
     }
 
@@ -142,22 +151,29 @@ impl PyFormat {
     ///     >>> reply.reasoning, reply.tool_calls[0].name
     ///     ('hm', 'ping')
     #[classmethod]
-    #[pyo3(signature = (spec, *, label="response_template", models=None))]
+    #[pyo3(
+        signature = (spec, *, label=Utf8::from("response_template"), models=None),
+        text_signature = "(spec, *, label='response_template', models=None)"
+    )]
     fn from_response_template(
         _class: &Bound<'_, PyType>,
         spec: &Bound<'_, PyAny>,
-        label: &str,
-        models: Option<Vec<String>>,
+        label: Utf8,
+        models: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        const EXPECTED: &str = "a mapping, or JSON as str or bytes";
+        let Utf8(label) = label;
         let text = spec.is_instance_of::<PyString>() || spec.is_instance_of::<PyBytes>();
         let json = if text {
-            read_text(spec, "a response template")?.as_str().to_owned()
-        } else {
+            read_text(spec, "spec")?.into_string()
+        } else if spec.is_instance_of::<PyMapping>() {
             write_json(spec, Foreign::Refuse)?
+        } else {
+            return Err(Error::wrong_type("spec", EXPECTED, spec).into());
         };
-        let mut format = extract::Format::from_response_template(&json, label)
+        let mut format = extract::Format::from_response_template(&json, &label)
             .map_err(|error| configuration(&error))?;
-        format.models = models.unwrap_or_default();
+        format.models = models.map(read_models).transpose()?.unwrap_or_default();
         Ok(Self(format))
     }
 
@@ -227,6 +243,25 @@ impl PyFormat {
         let format = extract::Format::from_json(&json).map_err(|error| configuration(&error))?;
         Ok(Self(format))
     }
+}
+
+/// The models of a format: one name, or several.
+fn read_models(models: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    const EXPECTED: &str = "a str or an iterable of str";
+    if models.is_instance_of::<PyString>() {
+        return Ok(vec![models.extract::<Utf8>()?.0]);
+    }
+    let Ok(names) = models.try_iter() else {
+        return Err(Error::wrong_type("models", EXPECTED, models).into());
+    };
+    names
+        .map(|name| {
+            let name = name?;
+            name.extract::<Utf8>()
+                .map(|name| name.0)
+                .map_err(|_| Error::wrong_type("each of models", "str", &name).into())
+        })
+        .collect()
 }
 
 /// Give all formats that are read, in the order in which they are tried.

@@ -6,6 +6,7 @@ use turnwarden_extract::json::RepairKind;
 use turnwarden_extract::{self as extract, FaultKind, SpanKind};
 
 use super::limit::Offset;
+use super::text::Utf8;
 use crate::string_enum::StringEnum;
 
 pub(crate) static REPAIR_KIND: StringEnum = StringEnum::new(
@@ -47,8 +48,9 @@ impl PyRepair {
     const MATCH_ARGS: (&'static str, &'static str) = ("kind", "offset");
 
     #[new]
-    fn new(kind: &str, offset: Offset) -> PyResult<Self> {
-        let kind = known(kind, &RepairKind::ALL, RepairKind::as_str)?;
+    fn new(kind: Utf8, offset: Offset) -> PyResult<Self> {
+        let Utf8(kind) = kind;
+        let kind = known(&kind, &RepairKind::ALL, RepairKind::as_str)?;
         Ok(Self(extract::Repair {
             kind,
             offset: offset.0,
@@ -111,13 +113,14 @@ impl PyFault {
         ("kind", "offset", "name", "message");
 
     #[new]
-    fn new(kind: &str, offset: Offset, name: Option<String>, message: String) -> PyResult<Self> {
-        let kind = fault_kind(kind)?;
+    fn new(kind: Utf8, offset: Offset, name: Option<Utf8>, message: Utf8) -> PyResult<Self> {
+        let Utf8(kind) = kind;
+        let kind = fault_kind(&kind)?;
         Ok(Self(extract::Fault {
             kind,
             offset: offset.0,
-            name,
-            message,
+            name: name.map(|name| name.0),
+            message: message.0,
         }))
     }
 
@@ -201,8 +204,9 @@ impl PySpan {
     const MATCH_ARGS: (&'static str, &'static str, &'static str) = ("kind", "start", "end");
 
     #[new]
-    fn new(kind: &str, start: Offset, end: Offset) -> PyResult<Self> {
-        let kind = known(kind, &SpanKind::ALL, SpanKind::as_str)?;
+    fn new(kind: Utf8, start: Offset, end: Offset) -> PyResult<Self> {
+        let Utf8(kind) = kind;
+        let kind = known(&kind, &SpanKind::ALL, SpanKind::as_str)?;
         Ok(Self(
             kind,
             extract::Span {

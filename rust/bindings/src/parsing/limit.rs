@@ -1,10 +1,11 @@
 //! Limits and counts as Python gives them.
 
+use core::convert::Infallible;
 use std::num::NonZero;
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::PyBool;
+use pyo3::types::{PyBool, PyInt};
 
 use crate::errors::Error;
 
@@ -42,7 +43,7 @@ impl<'py> FromPyObject<'_, 'py> for Threads {
     }
 }
 
-/// A place in a text, as an offset in bytes.
+/// A place in a text or among the calls of a reply, or a length.
 #[derive(Clone, Copy)]
 pub(crate) struct Offset(pub(crate) usize);
 
@@ -50,11 +51,22 @@ impl<'py> FromPyObject<'_, 'py> for Offset {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        const REASON: &str = "an offset must be 0 or more, and no larger than a text can be";
+        const REASON: &str =
+            "an offset, an index or a length must be 0 or more, and no larger than a text can be";
         match natural(value, REASON)? {
             Some(offset) => Ok(Self(offset)),
             None => Err(Error::Configuration(REASON.to_owned()).into()),
         }
+    }
+}
+
+impl<'py> IntoPyObject<'py> for &Offset {
+    type Target = PyInt;
+    type Output = Bound<'py, PyInt>;
+    type Error = Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Infallible> {
+        self.0.into_pyobject(py)
     }
 }
 

@@ -8,14 +8,14 @@ use std::thread;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use turnwarden_extract::{self as extract, Limits, Options, Parser, Tools};
 
 use super::formats::PyFormat;
 use super::limit::{Limit, Threads};
 use super::reply::{PyReply, ReplyData};
 use super::stream::{PyEventIterator, PyResponseStream};
-use super::text::{Text, read_text};
+use super::text::{Text, Utf8, read_text};
 use super::values::{Foreign, write_json};
 use crate::errors::Error;
 
@@ -242,7 +242,7 @@ impl PyResponseParser {
     )]
     fn for_model(
         _class: &Bound<'_, PyType>,
-        name: &str,
+        name: Utf8,
         tools: Option<&Bound<'_, PyAny>>,
         reasoning_open: Option<bool>,
         calls_in_reasoning: bool,
@@ -253,8 +253,8 @@ impl PyResponseParser {
         max_calls: Option<Limit>,
         max_argument_bytes: Option<Limit>,
     ) -> PyResult<Self> {
-        let Some(model) = extract::formats_for_model(name) else {
-            return Err(Error::UnknownModel(name.to_owned()).into());
+        let Some(model) = extract::formats_for_model(&name.0) else {
+            return Err(Error::UnknownModel(name.0).into());
         };
         let defaults = Settings::default();
         Self::from_settings(Settings {
@@ -542,8 +542,8 @@ fn read_formats(formats: &Bound<'_, PyAny>) -> PyResult<Chosen> {
     let mut chosen = Chosen::default();
     for item in items {
         let item = item?;
-        if let Ok(label) = item.cast::<PyString>() {
-            chosen.add(label.to_cow()?.into_owned())?;
+        if item.is_instance_of::<PyString>() {
+            chosen.add(item.extract::<Utf8>()?.0)?;
         } else if let Ok(format) = item.cast::<PyFormat>() {
             let format = format.get().declaration();
             chosen.add(format.label.clone())?;
@@ -566,9 +566,27 @@ fn read_tools(tools: &Bound<'_, PyAny>) -> PyResult<String> {
     let Ok(definitions) = tools.try_iter() else {
         return Err(Error::wrong_type("tools", EXPECTED, tools).into());
     };
-    let definitions = definitions.collect::<PyResult<Vec<_>>>()?;
+    let definitions = definitions
+        .map(|definition| definition.and_then(read_tool))
+        .collect::<PyResult<Vec<_>>>()?;
     let list = PyList::new(tools.py(), definitions)?;
     write_json(list.as_any(), Foreign::Convert)
+}
+
+/// A tool definition: no scalar, no text and no list.
+fn read_tool(definition: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    const EXPECTED: &str = "a mapping or an SDK object";
+    let none = definition.is_none()
+        || definition.is_instance_of::<PyString>()
+        || definition.is_instance_of::<PyBytes>()
+        || definition.is_instance_of::<PyInt>()
+        || definition.is_instance_of::<PyFloat>()
+        || definition.is_instance_of::<PyList>()
+        || definition.is_instance_of::<PyTuple>();
+    if none {
+        return Err(Error::wrong_type("a tool definition", EXPECTED, &definition).into());
+    }
+    Ok(definition)
 }
 
 /// Parse a batch on several threads, detached from the interpreter.

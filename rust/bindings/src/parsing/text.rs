@@ -4,6 +4,8 @@
 //! `bytes` become U+FFFD, and each such place is recorded as a repair. The usual case borrows the
 //! text from the Python object.
 
+use core::convert::Infallible;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use turnwarden_extract::{Decoder, Repair};
@@ -41,6 +43,37 @@ impl Text<'_> {
             Text::Borrowed(_) => Vec::new(),
             Text::Decoded(_, repairs) => repairs,
         }
+    }
+}
+
+/// A `str` that was given as an argument: a name, a label, a piece of text. Lone surrogates become
+/// U+FFFD, as they do in a reply.
+#[derive(Clone)]
+pub(crate) struct Utf8(pub(crate) String);
+
+impl From<&str> for Utf8 {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Utf8 {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let text = value.cast::<PyString>()?.to_owned();
+        let text = read_text(text.as_any(), "text")?.into_string();
+        Ok(Self(text))
+    }
+}
+
+impl<'py> IntoPyObject<'py> for &Utf8 {
+    type Target = PyString;
+    type Output = Bound<'py, PyString>;
+    type Error = Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Infallible> {
+        Ok(PyString::new(py, &self.0))
     }
 }
 

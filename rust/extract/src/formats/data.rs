@@ -126,7 +126,7 @@ impl Format {
             let problem = error.inner().to_string();
             // Where in the JSON text means nothing to those who never saw it.
             let problem = problem.split(" at line ").next().unwrap_or_default();
-            bad("", &path, problem)
+            bad(&label_of(json), &path, &in_plain_words(problem))
         })?;
         format.check()?;
         Ok(format)
@@ -151,6 +151,49 @@ impl Format {
         };
         checker.format(self)
     }
+}
+
+/// The label of a declaration that cannot be read otherwise.
+fn label_of(json: &str) -> String {
+    let label = serde_json::from_str::<serde_json::Value>(json);
+    let label = label
+        .ok()
+        .and_then(|data| data.get("label")?.as_str().map(str::to_owned));
+    label.unwrap_or_default()
+}
+
+/// A problem in the words of the documentation instead of those of the reader.
+fn in_plain_words(problem: &str) -> String {
+    let whole = match problem {
+        "expected value" => Some("expected the name of a kind of calls, or an object under it"),
+        "invalid type: unit variant, expected newtype variant" => {
+            Some("expected an object with the keys of this kind, {} for none")
+        }
+        "invalid type: newtype variant, expected unit variant" => {
+            Some("takes no keys: give the name alone")
+        }
+        _ => None,
+    };
+    if let Some(words) = whole {
+        return words.to_owned();
+    }
+    let mut plain = problem.to_owned();
+    for (word, ours) in [
+        ("invalid type: sequence", "invalid type: list"),
+        ("invalid type: map", "invalid type: object"),
+        ("expected a sequence", "expected a list"),
+        ("expected a tuple of size 2", "expected a pair"),
+        ("an array of length 2", "a pair"),
+        ("unknown variant", "unknown kind"),
+    ] {
+        plain = plain.replace(word, ours);
+    }
+    if let Some((found, expected)) = plain.split_once("expected struct ") {
+        let known = |end: char| !end.is_ascii_alphanumeric();
+        let rest = expected.split_once(known).map_or("", |(_, rest)| rest);
+        plain = format!("{found}expected an object{rest}");
+    }
+    plain
 }
 
 fn bad(label: &str, field: &str, problem: &str) -> ConfigError {
