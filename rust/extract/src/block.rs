@@ -17,7 +17,7 @@ use crate::plan::{Entry, SyntaxId};
 pub(crate) struct Block {
     /// The marker that opened it.
     open: Hit,
-    /// Where it ends: there the scan goes on if this is no section.
+    /// Where the scan goes on if this is no section.
     behind: usize,
     /// What it may be.
     syntaxes: Vec<SyntaxId>,
@@ -216,9 +216,16 @@ impl Machine {
         }
         match read {
             Read::Wait => return ItemRead::Wait,
-            Read::Text(_) if !block.committed => return ItemRead::NoSection,
+            Read::Text(span) if !block.committed => {
+                // What was read once is not read again: it may hold the marker itself.
+                block.behind = block.behind.max(span.end);
+                if span.end == input.text.len() && input.last {
+                    self.hopeless.push(block.syntaxes.clone());
+                }
+                return ItemRead::NoSection;
+            }
             Read::Done(end) => block.at = end,
-            Read::Text(start) => block.skip(FaultKind::Junk, start, start),
+            Read::Text(span) => block.skip(FaultKind::Junk, span.start, span.start),
             Read::Failed(kind, span) => block.skip(kind, span.start, span.end),
         }
         block.item = None;

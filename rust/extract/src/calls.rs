@@ -22,6 +22,13 @@ pub(crate) struct Draft {
     pub(crate) span: Span,
 }
 
+impl Draft {
+    /// Whether anything in it says that it is a call: a name, or arguments.
+    pub(crate) fn says_call(&self) -> bool {
+        self.name.is_some() || !matches!(self.arguments, Arguments::Missing)
+    }
+}
+
 /// The arguments of a call as a grammar read them.
 #[derive(Clone, Debug)]
 pub(crate) enum Arguments {

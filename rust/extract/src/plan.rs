@@ -101,6 +101,19 @@ pub(crate) struct Inner {
 }
 
 impl Entry {
+    /// Whether its sections begin with a word that may stand in any prose, such as `functools[`,
+    /// and nothing closes them.
+    pub(crate) fn is_in_words(&self) -> bool {
+        let Place::Markers { open, close } = &self.syntax.place else {
+            return matches!(self.syntax.body, Body::React(_));
+        };
+        let is_word = |marker: &String| {
+            let marker = marker.trim_start();
+            marker.starts_with(char::is_alphabetic) && !marker.contains(['<', '|'])
+        };
+        close.is_empty() && open.iter().all(is_word)
+    }
+
     /// Whether the marker belongs to a section of this syntax.
     pub(crate) fn bounds_section(&self, id: MarkerId) -> bool {
         self.close.contains(&id) || self.open.contains(&id)

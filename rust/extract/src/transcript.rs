@@ -594,7 +594,12 @@ impl Machine {
             entry,
             rules: Self::rules(&self.shared),
         };
-        JsonItem::at(context, input, at)
+        let item = JsonItem::at(context, input, at)?;
+        Some(if self.in_transcript {
+            item.among_calls()
+        } else {
+            item
+        })
     }
 
     fn action_json(&mut self, label: Span, mut item: Box<JsonItem>, input: Input<'_>) -> Flow {

@@ -19,6 +19,10 @@ pub(crate) struct JsonItem {
     reading: Reading,
     /// The members that have been looked at.
     seen: usize,
+    /// Objects that say nothing of a call, as long as none that does came with them.
+    doubtful: Vec<Draft>,
+    /// Whether it holds a call.
+    is_call: bool,
     /// The length of the run of backticks that opened a fence before the value.
     fence: usize,
     ended: Option<usize>,
@@ -32,6 +36,8 @@ impl JsonItem {
                 Begin::Yes(Item::Json(Box::new(Self {
                     reading: Reading::new(context.rules, &context.entry.closers, value),
                     seen: 0,
+                    doubtful: Vec::new(),
+                    is_call: false,
                     fence: marks,
                     ended: None,
                 })))
@@ -48,6 +54,14 @@ impl JsonItem {
         }
     }
 
+    /// The same item where it is known that calls stand: every object in it is meant as one.
+    pub(crate) fn among_calls(self) -> Self {
+        Self {
+            is_call: true,
+            ..self
+        }
+    }
+
     pub(crate) fn read(
         &mut self,
         keys: &JsonCalls,
@@ -60,10 +74,14 @@ impl JsonItem {
             return close_fence(input, end, self.fence);
         }
         let status = self.reading.read(input);
-        if context.entry.close.is_empty() && self.is_no_call() {
-            return Read::Text(self.reading.start());
+        if context.entry.close.is_empty()
+            && let Some(end) = self.end_of_no_call()
+        {
+            let start = self.reading.start();
+            return Read::Text(Span { start, end });
         }
         self.closed_items(keys, rules, drafts);
+        self.hold(context, drafts);
         match status {
             Status::NeedMore => Read::Wait,
             Status::Failed(error) => Read::failed(error, self.reading.start()),
@@ -79,6 +97,11 @@ impl JsonItem {
                     }
                     Some(Kind::Array) => self.open_item(keys, rules, end, drafts),
                     _ => {}
+                }
+                self.hold(context, drafts);
+                if !self.doubtful.is_empty() {
+                    let start = self.reading.start();
+                    return Read::Text(Span { start, end });
                 }
                 close_fence(input, end, self.fence)
             }
@@ -110,12 +133,26 @@ impl JsonItem {
         self.reading.repairs()
     }
 
-    /// Whether the first item of an array is no object. Only a closing marker makes such a list a
-    /// section: `functools[1]` stands in prose.
-    fn is_no_call(&self) -> bool {
+    /// Where the first item of an array ends, if that is no object. Only a closing marker makes
+    /// such a list a section: `functools[1]` stands in prose.
+    fn end_of_no_call(&self) -> Option<usize> {
         let array = self.seen == 0 && self.reading.kind() == Some(Kind::Array);
-        let first = self.reading.member(0).filter(|_| array);
-        first.is_some_and(|first| first.kind != Kind::Object && self.reading.is_closed(0))
+        let first = self.reading.member(0).filter(|_| array)?;
+        let none = first.kind != Kind::Object && self.reading.is_closed(0);
+        none.then_some(first.text.end)
+    }
+
+    /// Holds back objects that say nothing of a call, behind a marker that is a word of prose: only
+    /// a call beside them makes faults of them. `functools[{"a": 1}]` stands in prose too.
+    fn hold(&mut self, context: Context<'_>, drafts: &mut Vec<Draft>) {
+        if self.is_call || !context.entry.is_in_words() {
+            return;
+        }
+        self.is_call = drafts.iter().any(Draft::says_call);
+        self.doubtful.append(drafts);
+        if self.is_call {
+            drafts.append(&mut self.doubtful);
+        }
     }
 
     /// Drafts of the items of an array that are closed.

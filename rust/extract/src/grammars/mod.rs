@@ -163,8 +163,8 @@ pub(crate) enum Read {
     Done(usize),
     /// The item can't be read; why, where it stood, and where reading stopped.
     Failed(FaultKind, Span),
-    /// What begins here is no list of calls: the marker before it is text.
-    Text(usize),
+    /// What stands here is no call and no list of calls: the marker before it is text.
+    Text(Span),
 }
 
 impl Read {
