@@ -1,11 +1,14 @@
 //! Code in Markdown: fences and inline code, as far as they decide what is text.
 //!
-//! The rules are those of `CommonMark`, with three liberties that model replies need: a fence may follow
+//! The rules are those of `CommonMark`, with four liberties that model replies need: a fence may follow
 //! text on its line when only a language and a line end come after it; a payload may begin on the
-//! line of its fence; and inline code that begins the reply may hold blank lines.
+//! line of its fence; a token that ends the turn may follow the closing marks; and inline code that begins
+//! the reply may hold blank lines.
 //! Each function reads a stretch of text once; [`CodeSpans`] remembers where no closer was found.
 
 use memchr::{memchr, memchr2};
+
+use crate::END_OF_TURN;
 
 /// Longest run of backticks that is taken for inline code.
 const LONGEST_CODE_RUN: usize = 8;
@@ -167,15 +170,42 @@ pub fn fence_closes_at(text: &[u8], start: usize, fence: &Fence, last: bool) -> 
     }
     let rest = text.get(end..).unwrap_or_default();
     let line = rest.get(..LONGEST_RUN).unwrap_or(rest);
-    match line.iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r')) {
-        Some(b'\n') => Found::At(start, end),
-        Some(_) => Found::Nowhere,
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r');
+    let next = line.iter().position(|byte| !blank(byte));
+    match next.and_then(|at| rest.get(at..)) {
+        Some([b'\n', ..]) => Found::At(start, end),
+        Some(rest) => match end_of_turn(rest) {
+            Token::Whole => Found::At(start, end),
+            Token::Begun if !last => Found::Unknown(start),
+            Token::Begun | Token::No => Found::Nowhere,
+        },
         None if last || line.len() == LONGEST_RUN => Found::At(start, end),
         None => Found::Unknown(start),
     }
 }
 
-/// Searches the closing line of `fence` from `from` on: a line of nothing but enough marks.
+/// Whether a text begins with a token.
+enum Token {
+    Whole,
+    /// With a part of one, and nothing else follows.
+    Begun,
+    No,
+}
+
+/// Whether a token that ends a turn begins `text`: models write it right behind what ends a line.
+fn end_of_turn(text: &[u8]) -> Token {
+    let mut begun = false;
+    for token in END_OF_TURN.iter().map(|token| token.as_bytes()) {
+        if text.starts_with(token) {
+            return Token::Whole;
+        }
+        begun |= token.starts_with(text);
+    }
+    if begun { Token::Begun } else { Token::No }
+}
+
+/// Searches the closing line of `fence` from `from` on: a line of nothing but enough marks, or of
+/// these and a token that ends the turn.
 #[must_use]
 pub fn closing_fence(text: &[u8], from: usize, fence: &Fence, last: bool) -> Found {
     let mut at = from;
@@ -329,6 +359,23 @@ mod tests {
         assert_eq!(language("```json\n{}", 0), Some("json"));
         assert_eq!(language("~~~\nx", 0), Some(""));
         assert_eq!(language("  ````python title=x\n", 2), Some("python"));
+    }
+
+    #[test]
+    fn a_token_that_ends_the_turn_may_follow_the_closing_marks() {
+        let text = "```py\nx\n```<|im_end|>";
+        let FenceMark::Open(fence) = open(text, 0) else {
+            panic!("no fence");
+        };
+        let close = |text: &str, last| closing_fence(text.as_bytes(), fence.body, &fence, last);
+        assert_eq!(close(text, true), Found::At(8, 11));
+        assert_eq!(close("```py\nx\n``` </s>\n", true), Found::At(8, 11));
+        for cut in 12..text.len() {
+            let begun = text.get(..cut).unwrap();
+            assert_eq!(close(begun, false), Found::Unknown(8), "{begun}");
+            assert_eq!(close(begun, true), Found::Nowhere, "{begun}");
+        }
+        assert_eq!(close("```py\nx\n```<b>", true), Found::Nowhere);
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub(crate) enum State {
 pub(crate) struct OpenFence {
     pub(crate) fence: Fence,
     pub(crate) fate: FenceFate,
+    /// Where the last payload in it ends.
+    pub(crate) payload: usize,
     /// The white space before it, while its fate is open.
     pub(crate) joint: (Joint, Vec<usize>),
     /// Whether nothing visible stands before it.
@@ -436,6 +438,11 @@ impl Machine {
         self.let_go = None;
         self.out.markup(self.done, end);
         self.done = self.done.max(end);
+        if let Some(fence) = &mut self.fence
+            && fence.fate == FenceFate::Dropped
+        {
+            fence.payload = self.done;
+        }
     }
 
     /// Fixes the format of the reply.

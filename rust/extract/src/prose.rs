@@ -405,8 +405,12 @@ impl Machine {
             self.emit(input, at);
         }
         if let Some(open) = &self.fence {
-            let same = text.get(at) == Some(&open.fence.mark) && at_line_start(text, at);
-            if same && open.fate != FenceFate::Open {
+            let same = text.get(at) == Some(&open.fence.mark);
+            // Right behind its payload the end of a fence needs no line of its own.
+            let behind_payload = open.fate == FenceFate::Dropped
+                && input.slice(open.payload, at).trim_start().is_empty();
+            let closes = same && (behind_payload || at_line_start(text, at));
+            if closes && open.fate != FenceFate::Open {
                 match fence_closes_at(text, at, &open.fence, last) {
                     Found::At(_, end) => {
                         self.close_fence(at, end, input);
@@ -468,6 +472,7 @@ impl Machine {
         self.fence = Some(OpenFence {
             fence,
             fate: FenceFate::Open,
+            payload: fence.body,
             joint,
             first,
             json,
@@ -523,7 +528,8 @@ impl Machine {
                 Flow::Go
             }
             Found::Unknown(resume) => {
-                self.emit(input, input.text.len());
+                // The marks may close it, and a token that is no text follow.
+                self.emit(input, resume.max(self.done));
                 self.state = State::Code(fence, resume);
                 Flow::Wait
             }

@@ -780,7 +780,9 @@ impl Machine {
                 draft.arguments = Arguments::Refused(FaultKind::MissingArguments);
             }
         } else {
-            draft.arguments = text_input(text.trim_matches('`'));
+            let (text, closed) = unfenced(text);
+            draft.complete = closed || !input.ends_at(end);
+            draft.arguments = text_input(text);
         }
         self.accept_action(draft, span.end, input)
     }
@@ -859,6 +861,24 @@ fn find_phrase(phrase: &str, from: &mut usize, input: Input<'_>) -> Awaited {
             Awaited::Wait
         }
     }
+}
+
+/// Plain input without the code fence or the backticks around it, and whether these are closed.
+fn unfenced(text: &str) -> (&str, bool) {
+    let inner = text.trim_start_matches('`');
+    let marks = text.len() - inner.len();
+    let content = inner.trim_end_matches('`');
+    if marks == 0 || marks < 3 && content.contains('`') {
+        return (text, true);
+    }
+    let closed = inner.len() - content.len() >= marks;
+    let Some(line) = (marks >= 3).then(|| content.lines().next().unwrap_or_default()) else {
+        return (content, closed);
+    };
+    let only_word = !line.trim_end().contains(char::is_whitespace);
+    let is_info = only_word && (line.len() < content.len() || !closed);
+    let rest = content.get(line.len()..).unwrap_or_default();
+    (if is_info { rest } else { content }, closed)
 }
 
 fn named_draft(name: String, span: Span, complete: bool) -> Draft {

@@ -40,7 +40,8 @@ pub(super) fn all() -> Vec<Format> {
                 "SmolLM3",
                 "EXAONE 4",
             ], HERMES)
-            .with(marked(&["<tool_call>"], &["</tool_call>"])),
+            .with(marked(&["<tool_call>"], &["</tool_call>"]))
+            .ending_with(&["[|endofturn|]"]),
         Format::new("granite4", &["Granite 4"], HERMES)
             .with(marked(&["<tool_call>"], &["</tool_call>"])),
         Format::new("ernie45", &["ERNIE 4.5"], HERMES)
@@ -91,7 +92,8 @@ pub(super) fn all() -> Vec<Format> {
             &["Phi-4-mini"],
             r#"functools[{"name": "search", "arguments": {"q": "x"}}]"#,
         )
-        .with(marked(&["functools["], &[])),
+        .with(marked(&["functools["], &[]))
+        .with(marked(&["<|tool_call|>functools[", "<|tool_call|>"], &["<|/tool_call|>"])),
         Format::new(
             "xlam",
             &["xLAM", "Hammer"],
@@ -117,7 +119,8 @@ pub(super) fn all() -> Vec<Format> {
             &["Apertus"],
             r#"Ok. <|tools_prefix|>[{"search": {"q": "x"}}, {"ping": {}}]<|tools_suffix|>"#,
         )
-        .with(Syntax::between(&["<|tools_prefix|>"], &["<|tools_suffix|>"], Body::Json(apertus))),
+        .with(Syntax::between(&["<|tools_prefix|>"], &["<|tools_suffix|>"], Body::Json(apertus)))
+        .ending_with(&["<|assistant_end|>"]),
         Format::new(
             "cohere_command",
             &["Command A", "Command R7B"],
@@ -133,7 +136,8 @@ pub(super) fn all() -> Vec<Format> {
             &["GigaChat 3", "GigaChat"],
             r#"Ok.<|function_call|>{"name": "search", "arguments": {"q": "x"}}</s>"#,
         )
-        .with(marked(&["<|function_call|>", "function call<|role_sep|>"], &[])),
+        .with(marked(&["<|function_call|>", "function call<|role_sep|>"], &[]))
+        .ending_with(&["<|message_sep|>"]),
         cohere_command_r(cohere),
     ]
 }

@@ -2,6 +2,9 @@
 
 use super::{Body, Format, KeyValueCalls, Syntax, owned};
 
+/// GLM ends its turn with the role that speaks next.
+const GLM_ENDS: &[&str] = &["<|observation|>", "<|user|>"];
+
 fn pair(open: &str, close: &str) -> (String, String) {
     (open.to_owned(), close.to_owned())
 }
@@ -44,13 +47,15 @@ pub(super) fn all() -> Vec<Format> {
             &["GLM 4.5", "GLM 4.6", "Poolside", "Laguna"],
             "<tool_call>search\n<arg_key>q</arg_key>\n<arg_value>x</arg_value>\n</tool_call>",
         )
-        .with(section()),
+        .with(section())
+        .ending_with(GLM_ENDS),
         Format::new(
             "glm47",
             &["GLM 4.7", "GLM 5"],
             "<tool_call>search<arg_key>q</arg_key><arg_value>x</arg_value></tool_call>",
         )
-        .with(section()),
+        .with(section())
+        .ending_with(GLM_ENDS),
         Format::new(
             "hy_v3",
             &["Hunyuan 3", "HY 3", "HY-V3"],

@@ -60,6 +60,13 @@ impl Format {
         }
     }
 
+    /// The same format with tokens of its own that end a turn.
+    #[must_use]
+    pub fn ending_with(mut self, tokens: &[&str]) -> Self {
+        self.end_of_turn.extend(owned(tokens));
+        self
+    }
+
     /// The same format with one more way of writing calls.
     #[must_use]
     pub fn with(mut self, syntax: Syntax) -> Self {

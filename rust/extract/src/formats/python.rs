@@ -8,7 +8,6 @@ fn python() -> Body {
 
 pub(super) fn all() -> Vec<Format> {
     vec![
-        llama3_json(),
         Format::new(
             "pythonic",
             &["Llama 3.2", "Llama 4", "ToolACE", "watt-tool"],
@@ -39,6 +38,11 @@ pub(super) fn all() -> Vec<Format> {
             &["<|tool_call_start|>"],
             &["<|tool_call_end|>"],
             python(),
+        ))
+        .with(Syntax::between(
+            &["<|tool_call_start|>"],
+            &["<|tool_call_end|>"],
+            Body::Json(JsonCalls::marked()),
         )),
         Format::new(
             "pythonic/gemma3",
@@ -55,7 +59,8 @@ pub(super) fn all() -> Vec<Format> {
             &["<|tool_call>"],
             &["<tool_call|>"],
             braced(),
-        )),
+        ))
+        .ending_with(&["<|tool_response>"]),
         Format::new(
             "functiongemma",
             &["FunctionGemma"],
@@ -65,11 +70,12 @@ pub(super) fn all() -> Vec<Format> {
             &["<start_function_call>"],
             &["<end_function_call>"],
             braced(),
-        )),
+        ))
+        .ending_with(&["<start_function_response>"]),
     ]
 }
 
-fn llama3_json() -> Format {
+pub(super) fn llama3_json() -> Format {
     let tool = PythonCalls {
         suffix: ".call".to_owned(),
     };
@@ -90,6 +96,11 @@ fn llama3_json() -> Format {
         Body::Json(JsonCalls::marked()),
     ))
     .with(Syntax::between(open, close, Body::Python(tool)))
+    .with(Syntax::between(
+        &["<function="],
+        &[],
+        Body::Tagged(super::tagged::function_calls()),
+    ))
     .with(Syntax::whole(Body::Json(JsonCalls::unmarked())))
 }
 

@@ -50,6 +50,8 @@ fn families() -> Vec<Format> {
     all.extend(super::json_wrappers::all());
     all.extend(super::python::all());
     all.extend(super::tagged::all());
+    // Behind the formats that share `<function=`: with those, more may follow.
+    all.push(super::python::llama3_json());
     all.extend(super::named::all());
     all.extend(super::key_value::all());
     all.extend(super::transcripts::all());

@@ -3,7 +3,8 @@
 use super::{ArgumentTag, Body, Format, NameAt, Syntax, Tag, TaggedCalls, owned};
 
 /// `<function=NAME><parameter=KEY>value</parameter></function>`
-fn function_calls() -> TaggedCalls {
+/// `<function=NAME>`, with elements for arguments or their JSON inside.
+pub(super) fn function_calls() -> TaggedCalls {
     TaggedCalls {
         call: Tag {
             open: owned(&["<function="]),
@@ -103,7 +104,8 @@ fn seed_oss() -> Format {
         &["Seed-OSS"],
         "<seed:tool_call>\n<function=search>\n<parameter=q>x</parameter>\n</function>\n</seed:tool_call>",
     )
-    .with(Syntax::between(&["<seed:tool_call>"], &["</seed:tool_call>"], calls()));
+    .with(Syntax::between(&["<seed:tool_call>"], &["</seed:tool_call>"], calls()))
+    .ending_with(&["<seed:eos>"]);
     format.reasoning = vec![("<seed:think>".to_owned(), "</seed:think>".to_owned())];
     format
 }
