@@ -664,3 +664,42 @@ def test_messages_of_users_and_tools_hold_no_calls(role: str) -> None:
         reply = parse_message(message)
         assert (reply.text, reply.tool_calls) == ("", ())
         assert [fault.kind for fault in reply.faults] == [FaultKind.MALFORMED_MESSAGE]
+
+
+@pytest.mark.parametrize("key", ["arguments", "args", "params", "parameters", "input"])
+@pytest.mark.parametrize("value", ['{"q": "x"}', {"q": "x"}])
+def test_arguments_are_found_under_the_names_that_servers_use(key: str, value: Any) -> None:
+    for call in (
+        {"id": "c1", "name": "search", key: value},
+        {"id": "c1", "type": "function", "function": {"name": "search", key: value}},
+    ):
+        reply = parse_message({"role": "assistant", "content": None, "tool_calls": [call]})
+        assert [call.arguments for call in reply.tool_calls] == [{"q": "x"}]
+
+
+def test_text_beside_calls_is_kept_where_there_is_no_content() -> None:
+    call = {"name": "search", "parameters": {"q": "x"}}
+    reply = parse_message({"text": "I will look.", "tool_calls": [call]})
+    assert reply.text == "I will look."
+    assert len(reply.tool_calls) == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": [{"text": "Ok"}, {"toolUse": {"name": "search"}}]},
+        {"output": {"message": {"role": "assistant", "content": []}}, "usage": {}},
+        {"messages": [{"role": "assistant"}], "usage": {}} | {"output": {}},
+    ],
+)
+def test_what_an_unknown_api_says_is_never_lost_in_silence(message: Any) -> None:
+    reply = parse_message(message)
+    assert [str(fault.kind) for fault in reply.faults] == ["malformed_message"]
+
+
+def test_the_same_call_once_more_counts_once() -> None:
+    call = {"id": "c1", "function": {"name": "ping", "arguments": "{}"}}
+    other = {"id": "c1", "function": {"name": "ping", "arguments": '{"n": 1}'}}
+    reply = parse_message({"role": "assistant", "tool_calls": [call, call, other]})
+    assert [call.arguments for call in reply.tool_calls] == [{}, {"n": 1}]
+    assert len({call.id for call in reply.tool_calls}) == 2

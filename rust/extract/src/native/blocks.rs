@@ -103,7 +103,16 @@ fn whole<V: View>(block: &V, runs: Runs, slots: &mut impl FnMut() -> Slot, sink:
             call(block, slot, Form::Whole, sink);
             sink.piece(Piece::CallEnd(slot));
         }
-        BlockKind::Other => sink.piece(Piece::TextBreak),
+        BlockKind::Other => {
+            sink.piece(Piece::TextBreak);
+            if block.get(Key::Type).is_none() {
+                sink.piece(Piece::Malformed(
+                    "a block of the content has no type and holds nothing that is known; expected \
+                     text, reasoning or a call"
+                        .to_owned(),
+                ));
+            }
+        }
     }
 }
 

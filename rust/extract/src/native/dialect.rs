@@ -213,6 +213,10 @@ impl Shape {
         {
             return Some(Self::ChatChoice);
         }
+        if is_object(value, Key::Output) {
+            // A response of an API that is not read here; its usage report must not hide that.
+            return None;
+        }
         let silent = [
             Key::Usage,
             Key::UsageMetadata,

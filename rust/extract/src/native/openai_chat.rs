@@ -74,6 +74,10 @@ impl ChatReader {
         reasoning(message, sink);
         if let Some(content) = message.get(Key::Content) {
             blocks::content(&content, Runs::Together, &mut || self.next_slot(), sink);
+        } else if form == Form::Whole
+            && let Some(text) = message.get(Key::Text)
+        {
+            blocks::text_of(&text, sink);
         }
         if let Some(refusal) = message.get(Key::Refusal) {
             blocks::text_of(&refusal, sink);
@@ -149,7 +153,13 @@ impl ChatReader {
         if let Some(custom) = custom {
             with_input(custom.get(Key::Input).as_ref(), form, limits, then);
         } else {
-            let keys = [Key::Arguments, Key::Args, Key::Input];
+            let keys = [
+                Key::Arguments,
+                Key::Args,
+                Key::Params,
+                Key::Parameters,
+                Key::Input,
+            ];
             with_arguments(function.first(&keys).as_ref(), form, limits, then);
         }
     }

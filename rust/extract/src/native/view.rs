@@ -185,6 +185,8 @@ keys! {
     Operation = "operation",
     Output = "output",
     OutputIndex = "output_index",
+    Parameters = "parameters",
+    Params = "params",
     Part = "part",
     PartialArgs = "partialArgs",
     PartialArgsSnake = "partial_args",
