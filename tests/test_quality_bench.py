@@ -208,3 +208,29 @@ def test_a_rule_on_pairs_tells_results_apart() -> None:
     run = LabelledRun("run", "group", tuple((call,) for call in calls), None)
     assert first_alarm(run, EqualPairsInARow(3), with_results=True) is None
     assert first_alarm(run, EqualInARow(3), with_results=True) == 2
+
+
+# Replies.
+
+
+def test_replies_of_recordings_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        {"role": "user", "content": "Say it."},
+        {"role": "assistant", "content": "I will say it once more. " * 40},
+        {"role": "user", "content": "Stop it. " * 200},
+        {"role": "assistant", "content": "Done."},
+    ]
+    (tmp_path / "run.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("no run", encoding="utf-8")
+    assert main(["--replies", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "| openai-chat | 1 | 2 | 1 KB | 1,000 B | 1 |" in printed
+    assert "- alarm: run.jsonl, run 1, turn 1: cycle from byte 0 of 1000" in printed
+    assert "- files of no known format: 1" in printed
+
+
+def test_replies_that_cannot_be_found_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--replies", "no/such/folder"]) == 2
+    assert "no/such/folder" in capsys.readouterr().err

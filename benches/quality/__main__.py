@@ -2,6 +2,7 @@
 
 python -m benches.quality                 the sequences in tests/vectors
 python -m benches.quality --traces DIR    recorded runs too
+python -m benches.quality --replies PATH  only the replies of recordings, as `scan` reads them
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from turnwarden.traces import TraceError
+
 from benches.quality.detectors import ENTRIES, OURS, Entry
 from benches.quality.judging import Score, alarms, reasons, scores, solved_runs, text_scores
+from benches.quality.replies import Recordings, recorded_replies
 from benches.quality.runs import (
     BORDERLINE,
     NICE_TO_HAVE,
@@ -39,10 +43,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=os.environ.get(TRACES),
         help=f"folder with normalised.jsonl and labels.jsonl (default: ${TRACES})",
     )
+    parser.add_argument(
+        "--replies",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        help="file or folder of recordings: how many of their replies repeat themselves",
+    )
     options = parser.parse_args(arguments)
     try:
+        if options.replies:
+            print(reply_table(recorded_replies(options.replies)))
+            return 0
         runs = recorded_runs(Path(options.traces)) if options.traces else []
-    except RunsError as error:
+    except (RunsError, TraceError) as error:
         print(f"python -m benches.quality: {error}", file=sys.stderr)
         return 2
     for block in tables(runs):
@@ -159,6 +173,27 @@ def text_table() -> str:
         f"Texts: {total['caught']} of {total['loops']} that repeat themselves caught, "
         f"{total['false_alarms']} false alarms on {total['healthy']}."
     )
+
+
+def reply_table(found: Recordings) -> str:
+    """In how many recorded replies our detector of texts speaks, by the format of the recording."""
+    rows = [
+        [
+            source,
+            str(replies.runs),
+            f"{replies.count:,}",
+            f"{replies.size / 1000:,.0f} KB",
+            f"{replies.longest:,} B",
+            str(len(replies.alarms)),
+        ]
+        for source, replies in sorted(found.replies.items())
+    ]
+    table = markdown(["format", "runs", "replies", "text", "longest", "alarms"], rows)
+    alarms = [alarm for replies in found.replies.values() for alarm in replies.alarms]
+    notes = [f"- alarm: {alarm}" for alarm in alarms]
+    notes += [f"- not read: {reason}" for reason in found.unread]
+    notes += [f"- files of no known format: {found.unknown}"] if found.unknown else []
+    return "\n".join([table, "", *notes]).rstrip()
 
 
 def solved_table(runs: list[LabelledRun]) -> str:

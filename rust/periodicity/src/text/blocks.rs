@@ -15,10 +15,15 @@ const ALIKE: usize = 7;
 /// Below this part of its own words (in thousandths) that another has, too, a block cannot be
 /// alike to it: it follows from `ALIKE`.
 const LEAST_SHARED: usize = 538;
-/// What a block counts: one that says nothing new, one with a word that is new, a new one.
+/// What a block counts: one that says nothing new, one with other numbers, one with a word that is
+/// new, a new one.
 const STALE: i64 = 3;
-const REWORDED: i64 = 1;
+const RENUMBERED: i64 = 1;
+const REWORDED: i64 = 0;
 const FRESH: i64 = -6;
+
+/// Slots of rows that are remembered before their memory begins anew.
+const ROW_SLOTS: u32 = 512;
 
 /// How many blocks are remembered, and how many stale ones are a loop.
 #[derive(Clone, Copy, Debug)]
@@ -52,14 +57,21 @@ pub(super) struct Blocks {
     slots: Vec<u16>,
     lengths: [usize; 32],
     starts: [usize; 32],
+    /// For each block, the numbers in it as one, and how far that was from its like.
+    numbers: [u64; 32],
+    steps: [Option<u64>; 32],
     current: usize,
     /// How many words the current block shares with each: plane `i` holds bit `i` of all counts.
     shared: [u32; PLANES],
     /// Whether the current block has a word that no other has.
     has_new_word: bool,
+    /// Which slots stood in one of the last rows.
+    rows: [u64; SLOTS / 64],
     /// What the last blocks count, and what their bytes do.
     stale: i64,
     stale_bytes: i64,
+    /// Whether the last block was alike to another, or what is stale outweighs it.
+    goes_on: bool,
     repetition: Repetition,
 }
 
@@ -71,11 +83,15 @@ impl Blocks {
             slots: vec![0; shape.window * shape.most],
             lengths: [0; 32],
             starts: [0; 32],
+            numbers: [0; 32],
+            steps: [None; 32],
             current: 0,
             shared: [0; PLANES],
             has_new_word: false,
+            rows: [0; SLOTS / 64],
             stale: 0,
             stale_bytes: 0,
+            goes_on: false,
             repetition: Repetition {
                 start: 0,
                 period: 0,
@@ -110,6 +126,44 @@ impl Blocks {
         }
     }
 
+    /// Ends a row of which the current block consists: a heading, an item of a list, an entry. One
+    /// that says something new begins something new.
+    pub(super) fn end_row(&mut self) {
+        let from = self.current * self.shape.most;
+        let length = self.lengths[self.current % 32];
+        let mut is_new = false;
+        for place in from..from + length {
+            let slot = self.slots.get(place).copied().unwrap_or_default();
+            is_new |= self.enter_row(usize::from(slot));
+        }
+        self.discard();
+        if is_new {
+            self.begin_anew();
+        }
+    }
+
+    /// Ends a block of code, known by its hash: a new one begins something new.
+    pub(super) fn end_code(&mut self, hash: u32) {
+        if self.enter_row((hash >> 22) as usize) {
+            self.begin_anew();
+        }
+    }
+
+    /// Notes a slot of a row; returns whether none of the last rows had it.
+    fn enter_row(&mut self, slot: usize) -> bool {
+        let slot = slot % SLOTS;
+        let own = 1_u64 << (slot % 64);
+        if self.rows[slot / 64] & own != 0 {
+            return false;
+        }
+        let held: u32 = self.rows.iter().map(|bits| bits.count_ones()).sum();
+        if held >= ROW_SLOTS {
+            self.rows = [0; SLOTS / 64];
+        }
+        self.rows[slot / 64] |= own;
+        true
+    }
+
     /// Forgets the current block.
     pub(super) fn discard(&mut self) {
         self.forget(self.current);
@@ -117,22 +171,24 @@ impl Blocks {
         self.has_new_word = false;
     }
 
-    /// Ends the current block, which began at `start` and has so many bytes. One that is to be
-    /// the same in all words counts only then.
+    /// Ends the current block, which began at `start`, has so many bytes, and these numbers. One
+    /// that is to be the same in all words counts only then.
     pub(super) fn end(
         &mut self,
         start: usize,
         bytes: usize,
+        numbers: u64,
         to_the_word: bool,
     ) -> Option<Repetition> {
         let alike = self.most_alike(to_the_word);
+        let counts = self.count_on(numbers, alike);
         let weight = match alike {
             Some(_) if self.has_new_word => REWORDED,
+            Some(_) if !counts => RENUMBERED,
             Some(_) => STALE,
             None => FRESH,
         };
-        let started = self.stale == 0 && weight > 0;
-        if let (Some(alike), true) = (alike, started) {
+        if let (Some(alike), false) = (alike, self.goes_on) {
             self.repetition.start = self.starts[alike % 32];
         }
         if let Some(alike) = alike {
@@ -144,6 +200,7 @@ impl Blocks {
         if self.stale == 0 {
             self.stale_bytes = 0;
         }
+        self.goes_on = alike.is_some() || self.stale > 0;
         self.starts[self.current % 32] = start;
         self.shared = [0; PLANES];
         self.has_new_word = false;
@@ -154,10 +211,24 @@ impl Blocks {
         is_loop.then_some(self.repetition)
     }
 
+    /// Keeps the numbers of the current block; returns whether they are those of its like, or have
+    /// moved on as far as its like's had. Numbers that move in another way say something.
+    fn count_on(&mut self, numbers: u64, alike: Option<usize>) -> bool {
+        let step = alike.map(|alike| numbers.wrapping_sub(self.numbers[alike % 32]));
+        let before = alike.and_then(|alike| self.steps[alike % 32]);
+        self.numbers[self.current % 32] = numbers;
+        self.steps[self.current % 32] = step;
+        match (step, before) {
+            (Some(step), Some(before)) => step == 0 || step == before,
+            _ => true,
+        }
+    }
+
     /// Counts from nothing again; what was said stays known.
-    pub(super) fn excuse(&mut self) {
+    pub(super) fn begin_anew(&mut self) {
         self.stale = 0;
         self.stale_bytes = 0;
+        self.goes_on = false;
     }
 
     fn forget(&mut self, block: usize) {

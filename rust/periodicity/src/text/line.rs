@@ -96,8 +96,17 @@ fn is_bullet(text: &[u8]) -> bool {
     bullets.iter().any(|bullet| text.starts_with(bullet))
 }
 
-/// Whether a number is, or ends, one of the first two words, as in `Step 4`, `Item #4`, `row12`.
+/// Whether a number is, or ends, one of the first two words, as in `Step 4`, `Item #4`, `row12`;
+/// where words are not parted, it follows on three characters at most, as in `步骤4`.
 fn counts(text: &[u8]) -> bool {
+    const PARTED_BY_NOTHING: std::ops::RangeInclusive<u8> = 0xE3..=0xE9;
+    if text
+        .first()
+        .is_some_and(|first| PARTED_BY_NOTHING.contains(first))
+    {
+        let head = text.get(..10).unwrap_or(text);
+        return head.iter().any(u8::is_ascii_digit);
+    }
     let mut words = text.split(|&byte| byte == b' ');
     let first = words.next().unwrap_or_default();
     let second = words.next().unwrap_or_default();

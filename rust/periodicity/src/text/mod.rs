@@ -184,8 +184,8 @@ impl TextLoopDetector {
     /// in a call: it is then judged with the patience that code has.
     pub fn excuse(&mut self) {
         self.found = None;
-        self.sentences.excuse();
-        self.paragraphs.excuse();
+        self.sentences.begin_anew();
+        self.paragraphs.begin_anew();
         if let Some(stretch) = self.cycles.stretch() {
             self.judged = Some((stretch.period, stretch.start, Patience::Most));
         }
@@ -223,11 +223,16 @@ impl TextLoopDetector {
                 blocks.discard();
                 None
             }
+            Unit::Row => {
+                blocks.end_row();
+                None
+            }
             Unit::Ended {
                 start,
                 bytes,
+                numbers,
                 is_short,
-            } => blocks.end(start, bytes, is_short),
+            } => blocks.end(start, bytes, numbers, is_short),
         };
         let Repetition { start, period } = repetition?;
         Some(TextLoop {

@@ -1,8 +1,9 @@
 //! Reads a text as words, sentences, lines and paragraphs, byte by byte.
 //!
-//! A sentence ends with its mark and white space, or with a full stop of Chinese or Japanese. A
-//! line that ends without a mark is a row (a heading, a verse, an entry) unless it is long enough
-//! to be wrapped. Numbers all read alike, so that counting is no news.
+//! A sentence ends with its mark and white space, or with a full stop of a script that has its own
+//! (Chinese, Hindi, Arabic, ...). A line that ends without a mark is a row (a heading, a verse, an entry) unless it is long enough
+//! to be wrapped. Numbers all read alike, so that counting is no news; their
+//! values are summed up, so that numbers that do not count are.
 
 use super::Patience;
 use super::blocks::Blocks;
@@ -16,6 +17,8 @@ const SHORTEST: usize = 3;
 const LONGEST_SENTENCE: usize = 2000;
 /// A line that is this long may be wrapped in the middle of a sentence.
 const WRAPPED: usize = 60;
+/// A row does not go on beyond so many bytes: then the line is text that began like a row.
+const LONGEST_ROW: usize = 400;
 /// The end of the text is looked at again after so many bytes, at the latest.
 const LOOK_EVERY: usize = 64;
 /// What any number reads as.
@@ -79,12 +82,16 @@ pub(super) enum Unit {
     Open,
     /// It is not to be compared.
     Discarded,
+    /// It is a row, or has one: not to be compared, but it may begin something new.
+    Row,
     /// It is over.
     Ended {
         /// Its first byte.
         start: usize,
         /// How long it is.
         bytes: usize,
+        /// Its numbers, as one.
+        numbers: u64,
         /// Whether it is so short that only the same words count.
         is_short: bool,
     },
@@ -104,6 +111,7 @@ struct Counts {
     letters: usize,
     digits: usize,
     symbols: usize,
+    numbers: u64,
 }
 
 /// Reads bytes.
@@ -114,12 +122,18 @@ pub(super) struct Reader {
     head: [u8; HEAD],
     line_length: usize,
     before: LineKind,
+    /// What the line right above is, unless that is blank.
+    above: Option<LineKind>,
     /// What the fence is made of in which the text stands, and its length.
     fence: Option<(u8, usize)>,
+    /// Hash of what stands in the fence, without digits.
+    code: u32,
     /// Hash of the word that is being read, its letters, and whether it has digits.
     word: u32,
     word_letters: usize,
     word_digits: bool,
+    /// The value of its digits.
+    number: u64,
     last_word: u32,
     /// The bytes of the character that is being read, and how many are missing.
     character: u32,
@@ -141,6 +155,7 @@ pub(super) struct Reader {
 struct Paragraph {
     start: usize,
     sentences: usize,
+    numbers: u64,
     /// Whether all of it is sentences.
     is_prose: bool,
 }
@@ -153,10 +168,13 @@ impl Default for Reader {
             head: [0; HEAD],
             line_length: 0,
             before: LineKind::default(),
+            above: None,
             fence: None,
+            code: 0,
             word: 0,
             word_letters: 0,
             word_digits: false,
+            number: 0,
             last_word: 0,
             character: 0,
             missing: 0,
@@ -203,9 +221,11 @@ impl Reader {
             *place = byte;
         }
         self.line_length += 1;
-        if self.fence.is_none()
-            && let Some(ended) = self.read(byte, sentences, paragraphs)
-        {
+        if self.fence.is_some() {
+            if !byte.is_ascii_digit() {
+                self.code = (self.code ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+            }
+        } else if let Some(ended) = self.read(byte, sentences, paragraphs) {
             return Some(ended);
         }
         let is_whole = byte < 0x80 || (self.missing == 0 && self.fence.is_none());
@@ -231,12 +251,7 @@ impl Reader {
     fn read(&mut self, byte: u8, sentences: &mut Blocks, paragraphs: &mut Blocks) -> Option<Ended> {
         match CLASSES[usize::from(byte)] {
             Class::Letter => self.letter(u32::from(byte | 0x20)),
-            Class::Digit => {
-                self.begin();
-                self.is_marked = false;
-                self.word_digits = true;
-                self.sentence.digits += 1;
-            }
+            Class::Digit => self.digit(u32::from(byte & 0xF)),
             Class::Space => {
                 self.follows_space = true;
                 self.end_word(sentences, paragraphs);
@@ -294,13 +309,20 @@ impl Reader {
     fn read_character(&mut self, sentences: &mut Blocks, paragraphs: &mut Blocks) -> Option<Ended> {
         let character = self.character;
         match character {
-            // The full stop, exclamation and question marks of Chinese and Japanese.
-            0xE3_80_82 | 0xEF_BC_81 | 0xEF_BC_9F => {
+            // The full stop, exclamation and question marks of Chinese and Japanese; those of
+            // Indian scripts, Arabic and Urdu, Armenian, Ethiopic, Khmer and Burmese.
+            0xE3_80_82 | 0xEF_BC_81 | 0xEF_BC_9F | 0xEF_BD_A1 | 0xE0_A5_A4 | 0xE0_A5_A5
+            | 0xD8_9F | 0xDB_94 | 0xD6_89 | 0xE1_8D_A2 | 0xE1_9F_94 | 0xE1_81_8B => {
+                self.end_word(sentences, paragraphs);
+                return self.sentence_start.map(|_| self.end_sentence());
+            }
+            // A wide full stop, unless it parts digits.
+            0xEF_BC_8E if !self.word_digits => {
                 self.end_word(sentences, paragraphs);
                 return self.sentence_start.map(|_| self.end_sentence());
             }
             // An ellipsis.
-            0xE2_80_A6 => {
+            0xE2_80_A6 | 0xEF_BC_8E => {
                 self.end_word(sentences, paragraphs);
                 self.is_marked = self.sentence_start.is_some();
             }
@@ -312,7 +334,10 @@ impl Reader {
                 self.begin();
                 self.end_word(sentences, paragraphs);
             }
-            0xC3_00..=0xDF_FF | 0xE0_00_00..=0xE1_FF_FF => self.letter(character),
+            0xC3_00..=0xDF_FF | 0xE0_00_00..=0xE1_FF_FF => match digit_of(character) {
+                Some(value) => self.digit(value),
+                None => self.letter(character),
+            },
             _ => {
                 self.end_word(sentences, paragraphs);
                 self.letter(character);
@@ -333,8 +358,18 @@ impl Reader {
         self.paragraph.get_or_insert(Paragraph {
             start,
             sentences: 0,
+            numbers: 0,
             is_prose: true,
         });
+    }
+
+    #[inline]
+    fn digit(&mut self, value: u32) {
+        self.begin();
+        self.is_marked = false;
+        self.word_digits = true;
+        self.number = self.number.wrapping_mul(10).wrapping_add(u64::from(value));
+        self.sentence.digits += 1;
     }
 
     #[inline]
@@ -355,6 +390,14 @@ impl Reader {
             (0, true) => NUMBER,
             _ => mixed(hash),
         };
+        if has_digits {
+            let number = std::mem::take(&mut self.number);
+            let numbers = &mut self.sentence.numbers;
+            *numbers = with_number(*numbers, number);
+            if let Some(Paragraph { numbers, .. }) = &mut self.paragraph {
+                *numbers = with_number(*numbers, number);
+            }
+        }
         let before = std::mem::replace(&mut self.last_word, word);
         if word == NUMBER && before == NUMBER {
             return;
@@ -387,7 +430,7 @@ impl Reader {
         let is_text = counts.letters * 100 >= signs * 75 && counts.symbols * 100 <= signs * 8;
         if kind != LineKind::Prose || !is_text {
             paragraph.is_prose = false;
-            return discarded;
+            return Unit::Row;
         }
         paragraph.sentences += 1;
         if counts.words < SHORTEST {
@@ -396,6 +439,7 @@ impl Reader {
         Unit::Ended {
             start,
             bytes: self.at - start,
+            numbers: counts.numbers,
             is_short: counts.words < SHORT,
         }
     }
@@ -421,6 +465,8 @@ impl Reader {
             let closes = matches!(kind, LineKind::Fence(by, long) if by == of && long >= length);
             if closes && self.is_bare_fence() {
                 self.fence = None;
+                sentences.end_code(self.code);
+                paragraphs.end_code(self.code);
             }
             self.before = LineKind::Form;
         } else {
@@ -428,10 +474,12 @@ impl Reader {
             ended.sentence = self.end_sentence_with_line(kind, is_blank || length < WRAPPED);
             if let LineKind::Fence(of, length) = kind {
                 self.fence = Some((of, length));
+                self.code = 0;
             }
             if is_blank || self.fence.is_some() {
                 ended.paragraph = self.close_paragraph();
             }
+            self.above = (!is_blank).then_some(kind);
             if !is_blank {
                 self.before = kind;
             }
@@ -454,7 +502,8 @@ impl Reader {
         if let Some(paragraph) = &mut self.paragraph {
             paragraph.is_prose = false;
         }
-        self.discard_sentence()
+        self.discard_sentence();
+        Unit::Row
     }
 
     fn close_paragraph(&mut self) -> Unit {
@@ -462,12 +511,17 @@ impl Reader {
             Some(Paragraph {
                 start,
                 sentences: 2..,
+                numbers,
                 is_prose: true,
             }) => Unit::Ended {
                 start,
                 bytes: self.at - start,
+                numbers,
                 is_short: false,
             },
+            Some(Paragraph {
+                is_prose: false, ..
+            }) => Unit::Row,
             _ => Unit::Discarded,
         }
     }
@@ -485,8 +539,27 @@ impl Reader {
     }
 
     fn line_kind(&self) -> LineKind {
-        kind_of(self.head(), self.before)
+        match kind_of(self.head(), self.before) {
+            LineKind::Item | LineKind::Row if self.line_length > LONGEST_ROW => LineKind::Prose,
+            // It goes on with the item above it, as in Markdown.
+            LineKind::Prose if self.above == Some(LineKind::Item) => LineKind::Row,
+            kind => kind,
+        }
     }
+}
+
+/// Numbers and one more, as one: it moves steadily when all of them do.
+fn with_number(numbers: u64, number: u64) -> u64 {
+    numbers
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .wrapping_add(number)
+}
+
+/// The value of a digit beyond ASCII: Arabic, Persian, Devanagari, Bengali, Thai.
+fn digit_of(character: u32) -> Option<u32> {
+    const NOUGHTS: [u32; 5] = [0xD9_A0, 0xDB_B0, 0xE0_A5_A6, 0xE0_A7_A6, 0xE0_B9_90];
+    let values = NOUGHTS.iter().map(|nought| character.wrapping_sub(*nought));
+    values.into_iter().find(|value| *value < 10)
 }
 
 /// Spreads the bits of a hash (the finaliser of `MurmurHash3`, by Austin Appleby).
