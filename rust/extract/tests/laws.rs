@@ -272,6 +272,8 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "{name:\",\"arguments\":{}}\n```\n<end_function_call>",
         "{name:\",\"parameters\":{q:}}\n```\n</atem:function_calls>",
         "d{content:\",\"next\":[{[",
+        "{\"content\":\"n\"//\n|",
+        "{content:```\"n\"//\n|",
         "{content:\",\"next\":[<,)<",
         "<tool_call>p{a</tool_call>",
         "<function=p>{a</function>",

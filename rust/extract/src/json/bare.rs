@@ -273,8 +273,18 @@ impl Reader {
             let key = decide::begins_key(&mut self.ahead, 0, input)?;
             let quoted = matches!(next, Tok::Str | Tok::OpenStr);
             if !key && whole && self.bare.gap == Sep::Comma && quoted {
-                let key = decide::lacks_colon(&mut self.ahead, 0, input)?;
+                let key = decide::lacks_colon(&mut self.ahead, 0, input)?
+                    || decide::lacks_closing_quote(&mut self.ahead, 0, input)?;
                 return Some(key || (next == Tok::OpenStr && input.last));
+            }
+            let item = matches!(next, Tok::OpenBrace | Tok::OpenBracket)
+                && self.frames.parent() == Some(Shape::Array);
+            if whole && item && self.bare.gap == Sep::Comma {
+                // The object was never closed.
+                return Some(true);
+            }
+            if !key && self.bare.gap == Sep::Comma && decide::lacks_opening_quote(input, self.at)? {
+                return Some(true);
             }
             return Some(match self.bare.gap {
                 Sep::Comma => key || (next == Tok::OpenStr && input.last),
@@ -334,6 +344,16 @@ impl Reader {
         if closes {
             let quote = self.at;
             let stray = !self.bare.key && self.bare_is_scalar(input);
+            let unescaped = token.trim_end_matches('\\');
+            let escaped = (token.len() - unescaped.len()) % 2 == 1;
+            if let Glyph::Quote(mark) = seen.glyph
+                && !escaped
+                && memchr::memchr(b'\\', unescaped.as_bytes()).is_some()
+                && !self.bare.key
+                && !self.frames.is_empty()
+            {
+                return self.read_as_string(mark);
+            }
             let flow = self.end_bare(input);
             if matches!(flow, Flow::Go | Flow::Over) {
                 self.at += length;
@@ -346,6 +366,19 @@ impl Reader {
         self.bare.is_text = true;
         self.at += length;
         self.bare.end = self.at;
+        Flow::Go
+    }
+
+    /// The token is a string that has lost its opening quote, and ends at the quote here: its
+    /// escapes are those of a string.
+    fn read_as_string(&mut self, mark: Quote) -> Flow {
+        let quote = self.at;
+        let start = self.bare.start;
+        self.at = start;
+        self.begin_item(start);
+        self.open_member(Kind::String, start);
+        self.repair(RepairKind::QuoteAdded, start);
+        self.begin_known_text(mark, quote);
         Flow::Go
     }
 

@@ -42,6 +42,8 @@ pub(super) struct Context {
     pub(super) quotes: usize,
     /// Whether the string's own text has opened a brace or bracket that it has not closed.
     pub(super) nested: bool,
+    /// Whether it is a key that seems to have run on into its value: its quote may be missing.
+    pub(super) runs_on: bool,
     /// The container around the string's container.
     pub(super) parent: Option<Shape>,
     /// Whether some array, object or parenthesis is open around the string.
@@ -78,6 +80,7 @@ pub(super) fn closing(ahead: &mut Ahead, input: Input<'_>, context: Context) -> 
     let first = ahead.token(0, input)?;
     match (first.tok, context.role) {
         (Tok::End | Tok::Closer, _) => verdict(true),
+        (tok, Role::Key) if context.runs_on => verdict(tok == Tok::Colon),
         (Tok::Comment, _) => verdict(context.pairs_up()),
         (Tok::Backslash, _) => after_backslash(ahead, input, context),
         (_, Role::Key) => key(ahead, input, context),
@@ -105,10 +108,42 @@ pub(super) fn closing(ahead: &mut Ahead, input: Input<'_>, context: Context) -> 
     }
 }
 
-/// Whether the quote after which `ahead` begins opens a key: a string and a colon.
-///
-/// `ahead` starts at the quote itself.
-pub(super) fn opens_key(ahead: &mut Ahead, input: Input<'_>) -> Option<bool> {
+/// What a quote may open behind a string whose own quote is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opens {
+    Key,
+    Item,
+    KeyOrItem,
+    /// The value of a key.
+    Value,
+}
+
+/// Whether the quote at which `ahead` starts opens this.
+pub(super) fn opens(ahead: &mut Ahead, what: Opens, input: Input<'_>) -> Option<bool> {
+    match what {
+        Opens::Key => opens_key(ahead, input),
+        Opens::Item => opens_item(ahead, input),
+        Opens::KeyOrItem => Some(opens_key(ahead, input)? || opens_item(ahead, input)?),
+        Opens::Value => opens_value(ahead, input),
+    }
+}
+
+fn opens_value(ahead: &mut Ahead, input: Input<'_>) -> Option<bool> {
+    if ahead.token(0, input)?.tok != Tok::Str {
+        return Some(false);
+    }
+    Some(match ahead.token(1, input)?.tok {
+        Tok::CloseBrace | Tok::End | Tok::Closer => true,
+        Tok::Comma => {
+            let key = begins_key(ahead, 2, input)?;
+            key || ends_item(ahead, 2, input)?
+        }
+        _ => false,
+    })
+}
+
+/// Whether the quote at which `ahead` starts opens a key: a string and a colon.
+fn opens_key(ahead: &mut Ahead, input: Input<'_>) -> Option<bool> {
     if ahead.token(0, input)?.tok != Tok::Str {
         return Some(false);
     }
@@ -116,16 +151,17 @@ pub(super) fn opens_key(ahead: &mut Ahead, input: Input<'_>) -> Option<bool> {
 }
 
 /// Whether the quote at which `ahead` starts opens the next item of an array.
-pub(super) fn opens_item(ahead: &mut Ahead, input: Input<'_>) -> Option<bool> {
+fn opens_item(ahead: &mut Ahead, input: Input<'_>) -> Option<bool> {
     if ahead.token(0, input)?.tok != Tok::Str {
         return Some(false);
     }
     match ahead.token(1, input)?.tok {
         Tok::CloseBracket => Some(true),
-        Tok::Comma => Some(matches!(
-            ahead.token(2, input)?.tok,
-            Tok::Str | Tok::OpenBrace | Tok::OpenBracket | Tok::CloseBracket
-        )),
+        Tok::Comma => match ahead.token(2, input)?.tok {
+            Tok::Str | Tok::OpenBrace | Tok::OpenBracket | Tok::CloseBracket => Some(true),
+            Tok::Number | Tok::Literal => ends_item(ahead, 3, input),
+            _ => Some(false),
+        },
         _ => Some(false),
     }
 }
@@ -195,6 +231,7 @@ fn comma_in_object(ahead: &mut Ahead, input: Input<'_>, context: Context) -> Opt
         Tok::Str => match ahead.token(2, input)?.tok {
             Tok::Colon => verdict(context.pairs_up() || !context.nested),
             Tok::End => verdict(true),
+            _ if context.quotes == 0 && lacks_closing_quote(ahead, 1, input)? => verdict(true),
             Tok::Number | Tok::OpenBrace | Tok::OpenBracket | Tok::Str => {
                 verdict(context.quotes == 0)
             }
@@ -206,7 +243,9 @@ fn comma_in_object(ahead: &mut Ahead, input: Input<'_>, context: Context) -> Opt
             _ => verdict(false),
         },
         Tok::Word | Tok::Number | Tok::Literal => {
-            verdict(begins_key(ahead, 1, input)? && context.pairs_up())
+            let key = begins_key(ahead, 1, input)?;
+            let broken = !key && context.quotes == 0 && lacks_opening_quote(input, next.at)?;
+            verdict(key && context.pairs_up() || broken)
         }
         Tok::OpenBrace | Tok::OpenBracket => verdict(context.quotes == 0),
         _ => verdict(false),
@@ -258,6 +297,55 @@ pub(super) fn lacks_colon(ahead: &mut Ahead, index: usize, input: Input<'_>) -> 
         Tok::Str | Tok::Number | Tok::Literal | Tok::OpenBrace | Tok::OpenBracket
     );
     Some(begins && value.gap != Gap::None)
+}
+
+/// Bytes of a key that has lost a quote.
+const MAX_BARE_KEY: usize = 64;
+
+/// How long the name is that the text begins with, if it is one.
+fn name_length(text: &[u8]) -> Option<usize> {
+    let in_name =
+        |byte: &u8| byte.is_ascii_alphanumeric() || b"_-$. ".contains(byte) || *byte > 0x7f;
+    let name = text.iter().take(MAX_BARE_KEY + 1);
+    let length = name.take_while(|byte| in_name(byte)).count();
+    (1..=MAX_BARE_KEY).contains(&length).then_some(length)
+}
+
+/// Whether a key stands at `at` that has lost its opening quote: a name, a quote and a colon.
+pub(super) fn lacks_opening_quote(input: Input<'_>, at: usize) -> Option<bool> {
+    let rest = input.bytes().get(at..).unwrap_or_default();
+    let Some(name) = name_length(rest) else {
+        return Some(false);
+    };
+    match (rest.get(name), rest.get(name + 1)) {
+        (Some(b'"' | b'\''), Some(next)) => Some(*next == b':'),
+        (Some(b'"' | b'\'') | None, None) if !input.last => None,
+        _ => Some(false),
+    }
+}
+
+/// Whether the string that begins at the token with this index is a key that has lost its closing
+/// quote, and runs on to the first quote of its value: `"key: "`, `"key: ["`, `"key: [1, "`.
+pub(super) fn lacks_closing_quote(
+    ahead: &mut Ahead,
+    index: usize,
+    input: Input<'_>,
+) -> Option<bool> {
+    let key = ahead.token(index, input)?;
+    if key.tok != Tok::Str {
+        return Some(false);
+    }
+    let next = ahead.token(index + 1, input)?;
+    let text = input.slice(key.at + 1, next.at).trim_end();
+    let text = text.strip_suffix(['"', '\'']).unwrap_or_default();
+    let Some(name) = name_length(text.as_bytes()) else {
+        return Some(false);
+    };
+    let value = text.get(name..).and_then(|value| value.strip_prefix(':'));
+    Some(value.is_some_and(|value| {
+        let value = value.trim();
+        value.is_empty() || value.starts_with(['[', '{']) && value.ends_with(['[', '{', ','])
+    }))
 }
 
 /// Whether the token with this index can follow an item of an array.

@@ -55,6 +55,7 @@ impl Look<'_> {
     fn key(&self) -> Option<Verdict> {
         match self.next(self.at)?.1 {
             b':' => verdict(true),
+            _ if self.context.runs_on => None,
             b',' | b'}' | b']' => verdict(self.context.quotes == 0),
             _ => None,
         }

@@ -485,6 +485,20 @@ impl Reader {
         Some(Flow::Go)
     }
 
+    /// Whether the value being read is JSON for sure, and no prose in braces: an object past its
+    /// first colon, or an array past an item that no prose begins with.
+    fn is_surely_json(&self) -> bool {
+        let Some(root) = self.frames.iter().next() else {
+            return false;
+        };
+        let written = self.out.get(root.open + 1..).unwrap_or_default();
+        let past_first = self.frames.len() > 1 || self.entry.filled;
+        match root.shape {
+            Shape::Object => past_first || self.out.len() > self.entry.key_end.max(root.open + 1),
+            Shape::Array | Shape::Parens => past_first && written.starts_with(['"', '{', '[']),
+        }
+    }
+
     /// Whether a value of a document could not be read, so that what follows is prose again.
     pub(super) fn resumes_as_prose(&mut self) -> bool {
         let Status::Failed(error) = self.outcome else {
@@ -492,6 +506,10 @@ impl Reader {
         };
         let fatal = !matches!(error.kind, ErrorKind::Unreadable | ErrorKind::NoValue);
         if fatal || self.options.mode != Mode::Document || self.state == State::Around {
+            return false;
+        }
+        if self.is_surely_json() {
+            // Something inside it would be given as the whole.
             return false;
         }
         self.document.error.get_or_insert(error);

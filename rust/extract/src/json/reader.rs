@@ -383,6 +383,8 @@ impl Reader {
     }
 
     pub(super) fn fail(&mut self, kind: ErrorKind, offset: usize) -> Flow {
+        // What was read before stays, as it stands.
+        self.leave_string();
         self.outcome = Status::Failed(Error::new(kind, offset));
         Flow::Over
     }
@@ -421,8 +423,12 @@ impl Reader {
         };
         let mut settled = limit;
         if let Some(quote) = self.last_string {
-            // Another string may be joined to the last one.
+            // Another string may be joined to the last one, or it is a key behind an array that
+            // was never closed.
             settled = settled.min(quote);
+            if self.inside() == Some(Shape::Array) {
+                settled = settled.min(self.entry.mark);
+            }
         }
         if let Some(frame) = self.frames.last() {
             let before_colon = match frame.shape {
@@ -430,7 +436,11 @@ impl Reader {
                 _ => !frame.filled || self.last_string.is_some() || self.in_string(),
             };
             let first = !frame.filled || (!self.entry.filled && before_colon);
-            if first || matches!(state, State::Colon | State::Set) {
+            // A first key that is dropped may yet be followed by the elements of a set.
+            let may_drop = matches!(state, State::Value | State::Bare)
+                && frame.shape == Shape::Object
+                && !self.entry.filled;
+            if first || may_drop || matches!(state, State::Colon | State::Set) {
                 settled = settled.min(frame.open);
             }
         }

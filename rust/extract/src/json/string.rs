@@ -3,7 +3,7 @@
 
 use super::ahead::{Input, Tok, quote_at};
 use super::closers::Match;
-use super::decide::{self, Context, Role, Shape, Verdict};
+use super::decide::{self, Context, Opens, Role, Shape, Verdict};
 use super::glance::glance;
 use super::glyph::{Glyph, Quote};
 use super::kinds::RepairKind;
@@ -60,8 +60,8 @@ pub(super) struct Text {
 enum Asked {
     /// Does it end the string?
     Closing,
-    /// Does it open what follows a string that ended here?
-    Opening(usize),
+    /// Does it open this, behind a string that ended here?
+    Opening(usize, Opens),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +138,15 @@ impl Reader {
         let role = self.role();
         self.set_text(role, quote, length);
         Flow::Go
+    }
+
+    /// Begins a string at `self.at` that has no opening quote, and ends at the quote at `close`.
+    pub(super) fn begin_known_text(&mut self, quote: Quote, close: usize) {
+        self.state = State::Value;
+        let role = self.role();
+        self.out.push('"');
+        self.set_text(role, quote, 0);
+        self.text.limit = Some(Limit::Close(close));
     }
 
     fn role(&self) -> Role {
@@ -334,6 +343,7 @@ impl Reader {
             role: self.text.role,
             quotes: self.text.quotes,
             nested: self.text.nesting > 0,
+            runs_on: self.runs_on(input),
             parent: self.frames.parent(),
             array_open: self.frames.nearest(Shape::Array).is_some(),
             object_open: self.frames.nearest(Shape::Object).is_some(),
@@ -374,8 +384,8 @@ impl Reader {
         let Ok(length) = quote_at(input, self.at, self.text.quote) else {
             return Flow::More;
         };
-        if let Asked::Opening(end) = self.text.asked {
-            return self.step_opening(end, length, input);
+        if let Asked::Opening(end, what) = self.text.asked {
+            return self.step_opening(end, what, length, input);
         }
         let context = self.context(input);
         match decide::closing(&mut self.ahead, input, context) {
@@ -392,36 +402,56 @@ impl Reader {
             return self.reread(Limit::Cut(closer));
         }
         if self.text.quotes == 0
-            && let Some(end) = self.end_before(input)
+            && let Some((end, what)) = self.end_before(input)
         {
             self.look(self.at);
-            self.text.asked = Asked::Opening(end);
+            self.text.asked = Asked::Opening(end, what);
             self.state = State::Quote;
-            return self.step_opening(end, length, input);
+            return self.step_opening(end, what, length, input);
         }
         self.state = State::Text;
         self.quote_is_data(length, input);
         Flow::Go
     }
 
-    /// Where the string has ended, should the quote at `self.at` open what follows it.
-    fn end_before(&self, input: Input<'_>) -> Option<usize> {
+    /// Where the string has ended, should the quote at `self.at` open what follows it, and what
+    /// that is.
+    fn end_before(&self, input: Input<'_>) -> Option<(usize, Opens)> {
+        let opens = match self.text.role {
+            Role::Root => return None,
+            Role::Key => return self.key_end_before(input),
+            Role::Value => Opens::Key,
+            Role::Item => Opens::Item,
+        };
         let separator = self.separator_before(input)?;
-        match self.text.role {
-            Role::Root => None,
-            Role::Value | Role::Item => Some(separator),
-            // The key has run on into its value: `{"a: 1, "b": 2}`.
-            Role::Key => self.colon_in_key(input),
-        }
+        let end = match self.own_closer(separator, input) {
+            Some(closer) => (closer, Opens::KeyOrItem),
+            None => (separator, opens),
+        };
+        Some(end)
+    }
+
+    /// The key has run on into its value: `{"a: 1, "b": 2}`, `{"a: "b"}`, `{"a: ["b"]}`.
+    fn key_end_before(&self, input: Input<'_>) -> Option<(usize, Opens)> {
+        let colon = self.colon_in_key(self.at, input)?;
+        let value = input.slice(colon + 1, self.at).trim();
+        let opens = match (value.chars().next(), value.chars().next_back()) {
+            (None, _) => Opens::Value,
+            (Some('{'), Some('{' | ',')) => Opens::Key,
+            (Some('['), Some('[')) => Opens::Item,
+            (Some('['), Some(',')) => Opens::KeyOrItem,
+            (Some('['), Some('{')) => Opens::Key,
+            _ => {
+                self.separator_before(input)?;
+                Opens::Key
+            }
+        };
+        Some((colon, opens))
     }
 
     /// Does the quote open what follows a string without an end?
-    fn step_opening(&mut self, end: usize, length: usize, input: Input<'_>) -> Flow {
-        let opens = match self.text.role {
-            Role::Item => decide::opens_item(&mut self.ahead, input),
-            _ => decide::opens_key(&mut self.ahead, input),
-        };
-        match opens {
+    fn step_opening(&mut self, end: usize, what: Opens, length: usize, input: Input<'_>) -> Flow {
+        match decide::opens(&mut self.ahead, what, input) {
             None => Flow::More,
             Some(true) => self.reread(Limit::Cut(end)),
             Some(false) => {
@@ -432,9 +462,39 @@ impl Reader {
         }
     }
 
-    fn colon_in_key(&self, input: Input<'_>) -> Option<usize> {
-        let body = input.slice(self.text.body, self.at);
+    fn colon_in_key(&self, to: usize, input: Input<'_>) -> Option<usize> {
+        let body = input.slice(self.text.body, to);
         memchr::memchr(b':', body.as_bytes()).map(|found| self.text.body + found)
+    }
+
+    /// Whether the text is a key that seems to have run on into its value.
+    fn runs_on(&self, input: Input<'_>) -> bool {
+        let key = self.text.role == Role::Key && self.text.quotes == 0;
+        key && self.key_end_before(input).is_some()
+    }
+
+    /// Where the string has ended if a closer of its container stands before `to`, with nothing
+    /// but closers, commas and space behind it, and the text has not opened it.
+    fn own_closer(&self, to: usize, input: Input<'_>) -> Option<usize> {
+        let (opener, closer) = match self.inside()? {
+            Shape::Object => (b'{', b'}'),
+            Shape::Array => (b'[', b']'),
+            Shape::Parens => return None,
+        };
+        let body = input.slice(self.text.body, to);
+        let tail = body.trim_end_matches(may_be_outside).len();
+        let mut open = 0_usize;
+        for found in memchr::memchr2_iter(opener, closer, body.as_bytes()) {
+            if body.as_bytes().get(found) == Some(&opener) {
+                open += 1;
+            } else if open > 0 {
+                open -= 1;
+            } else if found >= tail {
+                let text = body.get(..found).unwrap_or_default();
+                return Some(self.text.body + text.trim_end().len());
+            }
+        }
+        None
     }
 
     /// Where the string ends if a comma or a line break right before `self.at` is no part of it.
@@ -782,7 +842,7 @@ impl Reader {
     /// closers of all open containers, at a closer from outside or the end.
     fn structural_end(&mut self, end: usize, input: Input<'_>) -> Option<usize> {
         if self.text.role == Role::Key {
-            return None;
+            return self.structural_end_of_key(end, input);
         }
         self.search_closer(end, input);
         if let Some(closer) = self.text.closer {
@@ -802,6 +862,17 @@ impl Reader {
         let cut = self.own_closers_before(end, input)?;
         self.cut = true;
         Some(cut)
+    }
+
+    /// The colon in a key that nothing ends, where all that is open is closed in the end.
+    fn structural_end_of_key(&mut self, end: usize, input: Input<'_>) -> Option<usize> {
+        if self.text.quotes > 0 {
+            return None;
+        }
+        self.search_closer(end, input);
+        let end = self.text.closer.unwrap_or(end);
+        self.own_closers_before(end, input)?;
+        self.colon_in_key(end, input)
     }
 
     /// Writes what is known of the string before a pause, and notes how much of it is settled.
@@ -831,7 +902,8 @@ impl Reader {
 
     /// How much of the output is settled while a string is being read.
     pub(super) fn text_settled(&self, entry: usize) -> usize {
-        if self.text.role == Role::Key {
+        if matches!(self.text.role, Role::Key | Role::Item) {
+            // An item is a key if the array around it was never closed.
             return entry;
         }
         let held = self.text.hold.unwrap_or(self.text.solid);
@@ -848,6 +920,7 @@ impl Reader {
             role: self.role(),
             quotes: 0,
             nested: false,
+            runs_on: false,
             parent: self.frames.parent(),
             array_open: self.frames.nearest(Shape::Array).is_some(),
             object_open: self.frames.nearest(Shape::Object).is_some(),

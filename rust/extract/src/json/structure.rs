@@ -2,6 +2,7 @@
 
 use super::ahead::{Input, Tok};
 use super::decide::{self, Shape};
+use super::entries::Entry;
 use super::glyph::{Glyph, Quote, Seen};
 use super::kinds::{ErrorKind, RepairKind};
 use super::reader::{Flow, Kind, Reader, State};
@@ -174,20 +175,23 @@ impl Reader {
         Flow::Go
     }
 
+    /// A colon behind an item of an array: the item is a key.
     fn colon_in_array(&mut self, seen: Seen) -> Flow {
-        let at = self.at;
-        let first = self.last_string.is_some() && self.entry_is_first();
-        let frame = self.frames.last().filter(|_| first);
-        let Some(&Frame {
-            shape: Shape::Array,
-            open,
-            member,
-            ..
-        }) = frame
-        else {
-            return self.fail(ErrorKind::Unreadable, at);
+        let key = self.last_string.is_some() && self.inside() == Some(Shape::Array);
+        if key && self.entry_is_first() {
+            return self.reopen_as_object(seen);
+        }
+        if key && self.frames.nearest(Shape::Object) > self.frames.nearest(Shape::Parens) {
+            return self.close_before_key(seen);
+        }
+        self.fail(ErrorKind::Unreadable, self.at)
+    }
+
+    /// An object that was opened with a bracket.
+    fn reopen_as_object(&mut self, seen: Seen) -> Flow {
+        let Some(&Frame { open, member, .. }) = self.frames.last() else {
+            return self.fail(ErrorKind::Unreadable, self.at);
         };
-        // An object that was opened with a bracket.
         self.frames.reshape(Shape::Object);
         self.out.replace_range(open..=open, "{");
         self.set_kind(member, Kind::Object);
@@ -195,11 +199,39 @@ impl Reader {
         self.members.truncate(self.entry.members);
         self.entry.key_start = open + 1;
         self.entry.key_end = self.out.len();
+        self.begin_member_value(seen);
+        Flow::Go
+    }
+
+    /// The arrays around the last item were never closed: it is a key of the object around them.
+    fn close_before_key(&mut self, seen: Seen) -> Flow {
+        let Entry { mark, offset, .. } = self.entry;
+        let key = self.out.split_off(mark);
+        let key = key.trim_start_matches(',');
+        self.last_string = None;
+        self.last_string_member = None;
+        self.drop_entry();
+        let colon = std::mem::replace(&mut self.at, offset);
+        while self.inside() == Some(Shape::Array) {
+            self.repair(RepairKind::CloserAdded, offset);
+            self.close_frame();
+        }
+        // Where a comma was missing, that is noted already.
+        self.comma = Some(offset);
+        self.begin_key(offset);
+        self.out.push_str(key);
+        self.at = colon;
+        self.key_done();
+        self.begin_member_value(seen);
+        Flow::Go
+    }
+
+    /// The colon at `self.at` stands behind a key.
+    fn begin_member_value(&mut self, seen: Seen) {
         self.out.push(':');
         self.last_string = None;
         self.at += seen.length;
         self.state = State::Value;
-        Flow::Go
     }
 
     pub(super) fn step_join(&mut self, input: Input<'_>) -> Flow {
@@ -253,20 +285,38 @@ impl Reader {
             Glyph::Backslash => self.begin_text(Quote::EscapedDouble, 2, input),
             Glyph::CloseBrace | Glyph::CloseBracket => self.close(seen, input),
             Glyph::Comma | Glyph::Semicolon => self.take_comma(seen),
-            Glyph::OpenBrace => {
-                let Some(frame) = self.frames.last_mut().filter(|frame| !frame.filled) else {
-                    return self.fail(ErrorKind::Unreadable, at);
-                };
-                frame.doubled = true;
-                self.repair(RepairKind::OpenerDropped, at);
-                self.at += seen.length;
-                Flow::Go
+            Glyph::OpenBrace if self.frames.last().is_some_and(|frame| !frame.filled) => {
+                self.double_opener(seen)
             }
-            Glyph::OpenBracket | Glyph::OpenParen | Glyph::CloseParen | Glyph::Colon => {
+            Glyph::OpenBrace | Glyph::OpenBracket => self.item_for_key(),
+            Glyph::OpenParen | Glyph::CloseParen | Glyph::Colon => {
                 self.fail(ErrorKind::Unreadable, at)
             }
             _ => self.begin_bare(at, true),
         }
+    }
+
+    fn double_opener(&mut self, seen: Seen) -> Flow {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.doubled = true;
+        }
+        self.repair(RepairKind::OpenerDropped, self.at);
+        self.at += seen.length;
+        Flow::Go
+    }
+
+    /// A container where a key belongs: the next item behind an object that was never closed.
+    fn item_for_key(&mut self) -> Flow {
+        let filled = self.frames.last().is_some_and(|frame| frame.filled);
+        if !filled || self.frames.parent() != Some(Shape::Array) {
+            return self.fail(ErrorKind::Unreadable, self.at);
+        }
+        let comma = self.comma.take();
+        self.repair(RepairKind::CloserAdded, self.at);
+        self.close_frame();
+        self.comma = comma;
+        self.state = State::Value;
+        Flow::Go
     }
 
     pub(super) fn step_colon(&mut self, input: Input<'_>) -> Flow {
