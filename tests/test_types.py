@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import format_writers
 import pytest
+import turnwarden
 import vectors_runner as vectors
 from turnwarden import ResponseParser
 
@@ -104,3 +106,46 @@ def test_what_was_written_is_read_back(label: str) -> None:
     text = format_writers.written(label, calls)
     reply = ResponseParser([label]).parse(text)
     assert [(call.name, call.arguments) for call in reply.tool_calls] == calls
+
+
+def _parser(schema: dict[str, Any], **more: Any) -> turnwarden.ResponseParser:
+    parameters = {"type": "object", "properties": {"v": schema}, **more}
+    return turnwarden.ResponseParser(tools=[{"name": "f", "input_schema": parameters}])
+
+
+def _reply(parser: turnwarden.ResponseParser, value: Any) -> turnwarden.Reply:
+    call = json.dumps({"name": "f", "arguments": {"v": value}})
+    return parser.parse(f"<tool_call>{call}</tool_call>")
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "typed", "fits"),
+    [
+        ({"enum": [1, 2]}, "2", 2, True),
+        ({"enum": [1, 2]}, "9", "9", False),
+        ({"enum": [1, 2]}, 9, 9, False),
+        ({"type": "string", "enum": ["a", "b"]}, "a", "a", True),
+        ({"type": "string", "enum": ["a", "b"]}, "A", "A", False),
+        ({"type": "string", "enum": ["a"], "nullable": True}, None, None, True),
+        ({"const": "1"}, 1, "1", True),
+        ({"anyOf": [{"enum": ["a"]}, {"type": "string"}]}, "b", "b", True),
+    ],
+)
+def test_a_value_that_an_enum_does_not_list_stays_and_is_told(
+    schema: dict[str, Any], value: Any, typed: Any, fits: bool
+) -> None:
+    reply = _reply(_parser(schema), value)
+    assert reply.tool_calls[0].arguments == {"v": typed}
+    assert type(reply.tool_calls[0].arguments["v"]) is type(typed)
+    assert ("type_mismatch" not in [str(fault.kind) for fault in reply.faults]) is fits
+
+
+def test_recursive_schemas_type_values_at_any_level_and_cost_nothing_to_read() -> None:
+    fields: dict[str, Any] = {f"p{n}": {"$ref": "#/$defs/node"} for n in range(50)}
+    node = {"type": "object", "properties": {**fields, "n": {"type": "integer"}}}
+    parser = _parser({"$ref": "#/$defs/node"}, **{"$defs": {"node": node}})
+    value: Any = {"n": "3"}
+    expected: Any = {"n": 3}
+    for level in range(20):
+        value, expected = {f"p{level}": value}, {f"p{level}": expected}
+    assert _reply(parser, value).tool_calls[0].arguments == {"v": expected}

@@ -5,15 +5,17 @@
 //! stays as it is. Cost: linear in the arguments for each level of nesting in the schema.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::calls::push_string;
 use crate::json::{Mode, Reader, ReaderOptions, Status};
 use crate::view::{Kind, Value};
 
-/// How deep schemas are compiled: deeper ones, and recursive ones, allow any value below.
-const MAX_DEPTH: usize = 12;
+/// How deep values are brought to their types: below, any value is allowed.
+const MAX_DEPTH: usize = 32;
+/// How many schemas of one definition are looked at: those beyond allow any value.
+const MOST_SCHEMAS: usize = 100_000;
 
 /// The tools that a model was given.
 ///
@@ -32,6 +34,8 @@ const MAX_DEPTH: usize = 12;
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     all: Vec<Tool>,
+    /// The schemas of all tools.
+    nodes: Vec<Node>,
     by_name: HashMap<String, usize>,
     by_lower_name: HashMap<String, usize>,
 }
@@ -39,7 +43,7 @@ pub struct Tools {
 #[derive(Clone, Debug)]
 struct Tool {
     name: String,
-    parameters: Vec<(String, Schema)>,
+    parameters: Vec<(String, usize)>,
 }
 
 /// Why a parser can't be made of what it was given.
@@ -166,14 +170,23 @@ impl Tools {
             "parametersJsonSchema",
         ];
         let schema = keys.iter().find_map(|key| value.get(key));
-        let schema = schema
-            .map(|schema| Schema::compile(schema, schema, 0))
-            .unwrap_or_default();
-        self.add(name.into_owned(), schema.properties);
+        let root = schema.map(|root| {
+            let compiler = Compiler {
+                nodes: &mut self.nodes,
+                root,
+                known: HashMap::new(),
+                open: Vec::new(),
+                budget: MOST_SCHEMAS,
+            };
+            compiler.compile()
+        });
+        let root = root.and_then(|root| self.nodes.get(root));
+        let parameters = root.map_or_else(Vec::new, |root| root.properties.clone());
+        self.add(name.into_owned(), parameters);
         Ok(())
     }
 
-    fn add(&mut self, name: String, parameters: Vec<(String, Schema)>) {
+    fn add(&mut self, name: String, parameters: Vec<(String, usize)>) {
         let index = self.all.len();
         self.by_name.insert(name.clone(), index);
         self.by_lower_name.insert(name.to_lowercase(), index);
@@ -197,12 +210,13 @@ impl Tools {
     }
 
     /// The schema of a tool's parameter.
-    pub(crate) fn parameter(&self, name: &str, key: &str) -> Option<&Schema> {
-        let tool = self.find(name)?;
-        tool.parameters
-            .iter()
-            .find(|(known, _)| known == key)
-            .map(|(_, schema)| schema)
+    pub(crate) fn parameter(&self, name: &str, key: &str) -> Option<Schema<'_>> {
+        self.parameter_of(self.find(name)?, key)
+    }
+
+    fn parameter_of(&self, tool: &Tool, key: &str) -> Option<Schema<'_>> {
+        let (_, node) = tool.parameters.iter().find(|(known, _)| known == key)?;
+        Schema::at(&self.nodes, *node)
     }
 
     /// The names of a tool's parameters, in order.
@@ -217,10 +231,10 @@ impl Tools {
     /// The tool's only parameter that is a string.
     pub(crate) fn only_string(&self, name: &str) -> Option<&str> {
         let tool = self.find(name)?;
-        let mut strings = tool
-            .parameters
-            .iter()
-            .filter(|(_, schema)| schema.types.contains(Types::STRING));
+        let mut strings = tool.parameters.iter().filter(|(_, node)| {
+            let schema = self.nodes.get(*node);
+            schema.is_some_and(|schema| schema.types.contains(Types::STRING))
+        });
         match (strings.next(), strings.next()) {
             (Some((key, _)), None) => Some(key),
             _ => None,
@@ -236,7 +250,7 @@ impl Tools {
                 misfit: None,
             };
         };
-        members_typed(&tool.parameters, json)
+        members_by(|key| self.parameter_of(tool, key), json, 0)
     }
 }
 
@@ -303,61 +317,113 @@ fn is_integer(number: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Which values a schema allows; no types at all mean any.
+/// Which values a schema allows; no types at all mean any. Schemas that it refers to are numbers
+/// of other nodes, so that recursive ones need no more room than they are written in.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Schema {
+struct Node {
     types: Types,
-    properties: Vec<(String, Schema)>,
-    additional: Option<Box<Schema>>,
-    items: Option<Box<Schema>>,
+    /// The only values, as compact JSON, where the schema lists them.
+    values: Option<Vec<String>>,
+    properties: Vec<(String, usize)>,
+    additional: Option<usize>,
+    items: Option<usize>,
 }
 
-impl Schema {
-    fn compile(schema: Value<'_>, root: Value<'_>, depth: usize) -> Self {
-        let mut compiled = Self::default();
-        if depth < MAX_DEPTH {
-            compiled.add(schema, root, depth);
-        }
-        compiled
-    }
+/// Compiles the schemas of one definition.
+struct Compiler<'a, 'n> {
+    nodes: &'n mut Vec<Node>,
+    root: Value<'a>,
+    /// The nodes of values that were met, by where these stand in memory.
+    known: HashMap<usize, usize>,
+    /// Nodes that are still to be filled.
+    open: Vec<(usize, Value<'a>)>,
+    /// How many more schemas may be taken into nodes.
+    budget: usize,
+}
 
-    fn add(&mut self, schema: Value<'_>, root: Value<'_>, depth: usize) {
-        for (key, value) in schema.members() {
-            match key {
-                "type" => self.add_type(value),
-                "nullable" if value.kind() == Kind::True => self.types.add(Types::NULL),
-                "enum" => value
-                    .items()
-                    .for_each(|item| self.types.add(Types::of(item))),
-                "const" => self.types.add(Types::of(value)),
-                "anyOf" | "oneOf" | "allOf" if depth < MAX_DEPTH => {
-                    value
-                        .items()
-                        .for_each(|part| self.add(part, root, depth + 1));
-                }
-                "$ref" if depth < MAX_DEPTH => {
-                    if let Some(target) = resolve(root, value) {
-                        self.add(target, root, depth + 1);
-                    }
-                }
-                "properties" => {
-                    for (name, inner) in value.members() {
-                        let name = crate::calls::unquote(name);
-                        let inner = Self::compile(inner, root, depth + 1);
-                        self.properties.push((name, inner));
-                    }
-                }
-                "additionalProperties" if value.kind() == Kind::Object => {
-                    self.additional = Some(Box::new(Self::compile(value, root, depth + 1)));
-                }
-                "items" if value.kind() == Kind::Object => {
-                    self.items = Some(Box::new(Self::compile(value, root, depth + 1)));
-                }
-                _ => {}
+impl<'a> Compiler<'a, '_> {
+    /// The node of the whole definition.
+    fn compile(mut self) -> usize {
+        let node = self.node(self.root);
+        while let Some((node, schema)) = self.open.pop() {
+            let compiled = self.fill(schema);
+            if let Some(place) = self.nodes.get_mut(node) {
+                *place = compiled;
             }
         }
+        node
     }
 
+    fn node(&mut self, schema: Value<'a>) -> usize {
+        let next = self.nodes.len();
+        let node = *self.known.entry(address(schema)).or_insert(next);
+        if node == next {
+            self.nodes.push(Node::default());
+            self.open.push((node, schema));
+        }
+        node
+    }
+
+    /// What a schema says, with all that it is made of: references and alternatives.
+    fn fill(&mut self, schema: Value<'a>) -> Node {
+        let mut node = Node::default();
+        let (mut parts, mut seen) = (vec![schema], HashSet::new());
+        let mut alternatives = false;
+        while let Some(part) = parts.pop() {
+            if !seen.insert(address(part)) {
+                continue;
+            }
+            let Some(budget) = self.budget.checked_sub(1) else {
+                return Node::default();
+            };
+            self.budget = budget;
+            for (key, value) in part.members() {
+                match key {
+                    "anyOf" | "oneOf" | "allOf" => {
+                        alternatives |= key != "allOf";
+                        let from = parts.len();
+                        parts.extend(value.items());
+                        parts.get_mut(from..).unwrap_or_default().reverse();
+                    }
+                    "$ref" => parts.extend(resolve(self.root, value)),
+                    _ => self.take(&mut node, key, value),
+                }
+            }
+        }
+        if alternatives {
+            node.values = None;
+        }
+        node
+    }
+
+    fn take(&mut self, node: &mut Node, key: &str, value: Value<'a>) {
+        match key {
+            "type" => node.add_type(value),
+            "nullable" if value.kind() == Kind::True => node.types.add(Types::NULL),
+            "enum" => node.add_values(value.items()),
+            "const" => node.add_values(std::iter::once(value)),
+            "properties" => {
+                for (name, inner) in value.members() {
+                    let name = crate::calls::unquote(name);
+                    let inner = self.node(inner);
+                    node.properties.push((name, inner));
+                }
+            }
+            "additionalProperties" if value.kind() == Kind::Object => {
+                node.additional = Some(self.node(value));
+            }
+            "items" if value.kind() == Kind::Object => node.items = Some(self.node(value)),
+            _ => {}
+        }
+    }
+}
+
+/// Where a value stands in memory: what tells it from others of its text.
+fn address(value: Value<'_>) -> usize {
+    value.json().as_ptr().addr()
+}
+
+impl Node {
     fn add_type(&mut self, value: Value<'_>) {
         if let Some(name) = value.text() {
             self.types.add(Types::named(&name));
@@ -369,48 +435,112 @@ impl Schema {
         }
     }
 
-    fn allows(&self, types: Types) -> bool {
-        self.types == Types::default() || self.types.contains(types)
+    fn add_values<'v>(&mut self, values: impl Iterator<Item = Value<'v>>) {
+        let listed = self.values.get_or_insert_default();
+        for value in values {
+            self.types.add(Types::of(value));
+            listed.push(value.json().to_owned());
+        }
+    }
+}
+
+/// A schema among those of its tools.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schema<'a> {
+    nodes: &'a [Node],
+    node: &'a Node,
+}
+
+impl<'a> Schema<'a> {
+    fn at(nodes: &'a [Node], node: usize) -> Option<Self> {
+        let node = nodes.get(node)?;
+        Some(Self { nodes, node })
     }
 
-    fn is_only_string(&self) -> bool {
-        self.types == Types::STRING
+    fn allows(self, types: Types) -> bool {
+        self.node.types == Types::default() || self.node.types.contains(types)
+    }
+
+    fn is_only_string(self) -> bool {
+        self.node.types == Types::STRING
+    }
+
+    /// Whether a value is one of those that the schema lists, if it lists any.
+    fn lists(self, value: Value<'_>) -> bool {
+        let Some(values) = &self.node.values else {
+            return true;
+        };
+        // `nullable` allows what the list need not hold.
+        value.kind() == Kind::Null || values.iter().any(|listed| equal(Value::new(listed), value))
+    }
+
+    fn member(self, key: &str) -> Option<Self> {
+        let known = self.node.properties.iter().find(|(known, _)| known == key);
+        let node = known.map(|(_, node)| *node).or(self.node.additional)?;
+        Self::at(self.nodes, node)
+    }
+
+    fn items(self) -> Option<Self> {
+        Self::at(self.nodes, self.node.items?)
+    }
+}
+
+/// Whether two values are the same; containers are not looked into.
+fn equal(left: Value<'_>, right: Value<'_>) -> bool {
+    match (left.kind(), right.kind()) {
+        (Kind::String, Kind::String) => left.text() == right.text(),
+        (Kind::Number, Kind::Number) => {
+            let number = |value: Value<'_>| value.json().parse::<f64>().ok();
+            left.json() == right.json() || number(left) == number(right)
+        }
+        (left, right) => left == right,
     }
 }
 
 /// What a local reference such as `#/$defs/Point` points to.
 fn resolve<'a>(root: Value<'a>, reference: Value<'_>) -> Option<Value<'a>> {
     let path = reference.text()?;
-    let path = path.strip_prefix("#/")?;
-    path.split('/').try_fold(root, super::view::Value::get)
+    let path = path.strip_prefix('#')?;
+    let names = path.split('/').filter(|name| !name.is_empty());
+    let name = |name: &str| name.replace("~1", "/").replace("~0", "~");
+    names
+        .map(name)
+        .try_fold(root, |value, name| value.get(&name))
 }
 
 /// Brings a compact JSON value to what `schema` declares.
-pub(crate) fn typed<'a>(schema: Option<&Schema>, json: &'a str) -> Typed<'a> {
+pub(crate) fn typed<'a>(schema: Option<Schema<'_>>, json: &'a str) -> Typed<'a> {
+    typed_below(schema, json, 0)
+}
+
+fn typed_below<'a>(schema: Option<Schema<'_>>, json: &'a str, depth: usize) -> Typed<'a> {
     let same = Typed {
         json: Cow::Borrowed(json),
         changed: false,
         misfit: None,
     };
-    let Some(schema) = schema else {
+    let Some(schema) = schema.filter(|_| depth < MAX_DEPTH) else {
         return same;
     };
     let value = Value::new(json);
-    if schema.allows(Types::of(value)) {
+    let allowed = schema.allows(Types::of(value));
+    if allowed && schema.lists(value) {
+        let node = schema.node;
         return match value.kind() {
-            Kind::Object if !schema.properties.is_empty() || schema.additional.is_some() => {
-                object_typed(schema, json)
+            Kind::Object if !node.properties.is_empty() || node.additional.is_some() => {
+                members_by(|key| schema.member(key), json, depth + 1)
             }
-            Kind::Array => match &schema.items {
-                Some(items) => items_typed(items, json),
+            Kind::Array => match schema.items() {
+                Some(items) => items_typed(items, json, depth + 1),
                 None => same,
             },
             _ => same,
         };
     }
-    match converted(schema, value) {
+    let other = converted(schema, value).filter(|other| schema.lists(Value::new(other)));
+    match other {
         Some(json) => {
-            let inner = typed(Some(schema), &json);
+            let inner = typed_below(Some(schema), &json, depth + 1);
             Typed {
                 json: Cow::Owned(inner.json.into_owned()),
                 changed: true,
@@ -424,31 +554,15 @@ pub(crate) fn typed<'a>(schema: Option<&Schema>, json: &'a str) -> Typed<'a> {
     }
 }
 
-fn members_typed<'a>(properties: &[(String, Schema)], json: &'a str) -> Typed<'a> {
-    let schema_of = |key: &str| {
-        properties
-            .iter()
-            .find(|(known, _)| known == key)
-            .map(|(_, schema)| schema)
-    };
-    members_by(schema_of, json)
-}
-
-fn object_typed<'a>(schema: &Schema, json: &'a str) -> Typed<'a> {
-    let schema_of = |key: &str| {
-        let known = schema.properties.iter().find(|(known, _)| known == key);
-        known
-            .map(|(_, inner)| inner)
-            .or(schema.additional.as_deref())
-    };
-    members_by(schema_of, json)
-}
-
-fn members_by<'a, 's>(schema_of: impl Fn(&str) -> Option<&'s Schema>, json: &'a str) -> Typed<'a> {
+fn members_by<'a, 's>(
+    schema_of: impl Fn(&str) -> Option<Schema<'s>>,
+    json: &'a str,
+    depth: usize,
+) -> Typed<'a> {
     let mut out = Rewriting::default();
     for (key, value) in Value::new(json).members() {
         let decoded = crate::calls::unquote(key);
-        let inner = typed(schema_of(&decoded), value.json());
+        let inner = typed_below(schema_of(&decoded), value.json(), depth);
         out.take(
             &inner,
             value.json(),
@@ -463,10 +577,10 @@ fn members_by<'a, 's>(schema_of: impl Fn(&str) -> Option<&'s Schema>, json: &'a 
     out.finish(json, '{', '}')
 }
 
-fn items_typed<'a>(items: &Schema, json: &'a str) -> Typed<'a> {
+fn items_typed<'a>(items: Schema<'_>, json: &'a str, depth: usize) -> Typed<'a> {
     let mut out = Rewriting::default();
     for (index, value) in Value::new(json).items().enumerate() {
-        let inner = typed(Some(items), value.json());
+        let inner = typed_below(Some(items), value.json(), depth);
         out.take(&inner, value.json(), || index.to_string(), |_| {});
     }
     out.finish(json, '[', ']')
@@ -515,15 +629,15 @@ impl Rewriting {
 }
 
 /// A value as another type that the schema allows, when nothing is lost by it.
-fn converted(schema: &Schema, value: Value<'_>) -> Option<String> {
+fn converted(schema: Schema<'_>, value: Value<'_>) -> Option<String> {
     match value.kind() {
         Kind::String => from_text(schema, value.text()?.trim()),
-        Kind::Number if schema.types.contains(Types::INTEGER) => {
+        Kind::Number if schema.node.types.contains(Types::INTEGER) => {
             let (whole, fraction) = value.json().split_once('.')?;
             let zeros = !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');
             (zeros && is_integer(whole)).then(|| whole.to_owned())
         }
-        Kind::Number | Kind::True | Kind::False if schema.types.contains(Types::STRING) => {
+        Kind::Number | Kind::True | Kind::False if schema.node.types.contains(Types::STRING) => {
             Some(format!("\"{}\"", value.json()))
         }
         _ => None,
@@ -531,7 +645,7 @@ fn converted(schema: &Schema, value: Value<'_>) -> Option<String> {
 }
 
 /// Text as a value that the schema allows, other than a string.
-fn from_text(schema: &Schema, text: &str) -> Option<String> {
+fn from_text(schema: Schema<'_>, text: &str) -> Option<String> {
     let null = matches!(text, "null" | "None");
     if null && !schema.is_only_string() {
         return Some("null".to_owned());
@@ -541,7 +655,7 @@ fn from_text(schema: &Schema, text: &str) -> Option<String> {
         "false" | "False" | "FALSE" => Some("false"),
         _ => None,
     };
-    if let Some(boolean) = boolean.filter(|_| schema.types.contains(Types::BOOLEAN)) {
+    if let Some(boolean) = boolean.filter(|_| schema.node.types.contains(Types::BOOLEAN)) {
         return Some(boolean.to_owned());
     }
     let container = text.starts_with(['{', '[', '(']);
@@ -551,7 +665,7 @@ fn from_text(schema: &Schema, text: &str) -> Option<String> {
         strict(text).ok()
     }?;
     let value = Value::new(&json);
-    if schema.types.contains(Types::of(value)) {
+    if schema.node.types.contains(Types::of(value)) {
         return Some(json);
     }
     if value.kind() == Kind::Number {
@@ -563,25 +677,22 @@ fn from_text(schema: &Schema, text: &str) -> Option<String> {
 
 /// Appends text whose type is not said as the JSON value that it is meant to be; the answer is
 /// whether it fits.
-pub(crate) fn push_text(json: &mut String, schema: Option<&Schema>, text: &str) -> bool {
-    let any = Schema::default();
-    let schema = schema.unwrap_or(&any);
+pub(crate) fn push_text(json: &mut String, schema: Option<Schema<'_>>, text: &str) -> bool {
     let trimmed = text.trim();
-    let value = if schema.is_only_string() {
-        None
-    } else if schema.types == Types::default() {
-        strict(trimmed).ok()
-    } else {
-        from_text(schema, trimmed)
+    let value = match schema.filter(|schema| schema.node.types != Types::default()) {
+        None => strict(trimmed).ok(),
+        Some(schema) if schema.is_only_string() => None,
+        Some(schema) => from_text(schema, trimmed),
     };
     if let Some(value) = value {
-        let inner = typed(Some(schema), &value);
+        let inner = typed(schema, &value);
         json.push_str(&inner.json);
-        inner.misfit.is_none()
-    } else {
-        push_string(json, text);
-        schema.allows(Types::STRING)
+        return inner.misfit.is_none();
     }
+    let from = json.len();
+    push_string(json, text);
+    let string = Value::new(json.get(from..).unwrap_or_default());
+    schema.is_none_or(|schema| schema.allows(Types::STRING) && schema.lists(string))
 }
 
 /// Valid JSON, made compact; else where it is not valid.
@@ -710,6 +821,64 @@ mod tests {
         assert_eq!(typed.misfit.as_deref(), Some("n"));
         let typed = tools.typed("openai", r#"{"o":{"k":[]}}"#);
         assert_eq!(typed.misfit.as_deref(), Some("o.k"));
+        for json in [r#"{"e":"9"}"#, r#"{"e":9}"#] {
+            let typed = tools.typed("openai", json);
+            assert_eq!((&*typed.json, typed.misfit.as_deref()), (json, Some("e")));
+        }
+    }
+
+    #[test]
+    fn recursive_schemas_take_no_more_room_than_they_are_written_in() {
+        let fields = (0..40).map(|n| format!("\"p{n}\": {{\"$ref\": \"#/$defs/node\"}}"));
+        let fields = fields.collect::<Vec<_>>().join(", ");
+        let choices = (0..40).map(|n| format!("{{\"$ref\": \"#/$defs/c{n}\"}}"));
+        let choices = choices.collect::<Vec<_>>().join(", ");
+        let kinds = (0..40).map(|n| {
+            format!("\"c{n}\": {{\"properties\": {{\"x\": {{\"anyOf\": [{choices}]}}}}}}")
+        });
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        let tools = Tools::from_json(&format!(
+            r##"[{{"name": "f", "parameters": {{"properties": {{"v": {{"$ref": "#/$defs/node"}},
+              "w": {{"$ref": "#/$defs/c0"}}, "all": {{"$ref": "#"}}}},
+              "$defs": {{"node": {{"type": "object", "properties": {{"n": {{"type": "integer"}},
+              {fields}}}}}, {kinds}}}}}}}]"##
+        ))
+        .unwrap();
+        assert!(tools.nodes.len() < 200);
+        let json = r#"{"v":{"p1":{"p39":{"p2":{"n":"3"}}}},"all":{"v":{"n":"4"}}}"#;
+        let typed = tools.typed("f", json);
+        assert_eq!(
+            typed.json,
+            r#"{"v":{"p1":{"p39":{"p2":{"n":3}}}},"all":{"v":{"n":4}}}"#
+        );
+        let deep = format!("{}{{}}{}", r#"{"v":{"p0":"#.repeat(300), "}}".repeat(300));
+        assert_eq!(tools.typed("f", &deep).json, deep);
+    }
+
+    #[test]
+    fn a_value_that_a_schema_lists_is_told_by_its_value() {
+        let tools = Tools::from_json(
+            r#"[{"name": "f", "parameters": {"properties": {
+              "unit": {"type": "string", "enum": ["a", "\u00e9"]}, "one": {"const": "1"},
+              "level": {"enum": [1, 2.0, "x"]}, "or": {"anyOf": [{"enum": ["a"]}, {"type": "string"}]},
+              "none": {"enum": ["a"], "nullable": true}}}}]"#,
+        )
+        .unwrap();
+        for (json, typed, misfit) in [
+            (r#"{"unit":"é"}"#, r#"{"unit":"é"}"#, None),
+            (r#"{"unit":"b"}"#, r#"{"unit":"b"}"#, Some("unit")),
+            (r#"{"one":1}"#, r#"{"one":"1"}"#, None),
+            (r#"{"one":2}"#, r#"{"one":2}"#, Some("one")),
+            (r#"{"level":"1"}"#, r#"{"level":1}"#, None),
+            (r#"{"level":2}"#, r#"{"level":2}"#, None),
+            (r#"{"level":"x"}"#, r#"{"level":"x"}"#, None),
+            (r#"{"level":"3"}"#, r#"{"level":"3"}"#, Some("level")),
+            (r#"{"or":"b"}"#, r#"{"or":"b"}"#, None),
+            (r#"{"none":null}"#, r#"{"none":null}"#, None),
+        ] {
+            let found = tools.typed("f", json);
+            assert_eq!((&*found.json, found.misfit.as_deref()), (typed, misfit));
+        }
     }
 
     fn text(key: &str, text: &str) -> String {
