@@ -7,12 +7,20 @@ import resource
 import threading
 import time
 import types
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import turnwarden
-from turnwarden import ConfigurationError, SessionGuards, WorkflowGuard, WorkflowGuardConfig
-from turnwarden.guards import GuardAction
+from turnwarden import (
+    ConfigurationError,
+    LoopDetector,
+    SessionGuards,
+    WorkflowGuard,
+    WorkflowGuardConfig,
+    WrongTypeError,
+)
+from turnwarden.guards import GuardAction, GuardCheckResult
 
 
 def turn(guards: SessionGuards, session: str, call: Any, result: Any = "same old text") -> str:
@@ -57,6 +65,114 @@ def test_results_are_a_list_or_a_mapping_by_call_id() -> None:
         with pytest.raises(TypeError, match="the results must be a list or a mapping"):
             guards.record_results("a", wrong)  # type: ignore[arg-type]
     assert guards.metrics["results"] == 6
+
+
+def test_results_may_be_errors() -> None:
+    """Four equal errors of a tool are a loop, also when its arguments differ."""
+
+    def last(record: Callable[[SessionGuards, int], GuardCheckResult]) -> GuardAction:
+        guards = SessionGuards()
+        for n, word in enumerate(["tea", "oslo", "maple", "ferry"]):
+            guards.record("a", [{"name": "book", "arguments": {"q": word}, "id": n}])
+            verdict = record(guards, n)
+        return verdict.action
+
+    ways: list[Callable[[SessionGuards, int], GuardCheckResult]] = [
+        lambda guards, n: guards.record_results("a", [OSError("no such room")]),
+        lambda guards, n: guards.record_results("a", ["no such room"], [True]),
+        lambda guards, n: guards.record_results("a", [None], errors=["no such room"]),
+        lambda guards, n: guards.record_results("a", {n: "no such room"}, {n: True}),
+        lambda guards, n: guards.record_results("a", {}, {n: "no such room"}),
+    ]
+    assert [last(way) for way in ways] == [GuardAction.WARN] * len(ways)
+    fine = last(lambda guards, n: guards.record_results("a", [f"room {n}"], [None]))
+    assert fine is GuardAction.CONTINUE
+
+
+def test_errors_have_the_form_of_the_results() -> None:
+    guards = SessionGuards()
+    guards.record("a", [TEA])
+    with pytest.raises(ConfigurationError, match="errors has 2 entries for 1 results"):
+        guards.record_results("a", ["x"], [None, None])
+    with pytest.raises(TypeError, match="the errors must be a mapping, as the results are"):
+        guards.record_results("a", {1: "x"}, ["no"])  # type: ignore[arg-type]
+    for wrong in ({1: "no"}, "no", b"no", 5):
+        with pytest.raises(TypeError, match="the errors must be a list, as the results are"):
+            guards.record_results("a", ["x"], wrong)  # type: ignore[arg-type]
+    assert guards.metrics["results"] == 0
+
+
+def test_what_is_no_session_id_is_named() -> None:
+    guards = SessionGuards()
+    methods = [
+        lambda given: guards.record(given, [TEA]),
+        lambda given: guards.record_results(given, ["x"]),
+        guards.check,
+        guards.guard,
+        guards.forget,
+        guards.__contains__,
+    ]
+    for method in methods:
+        with pytest.raises(WrongTypeError, match="session_id must be a str, not int"):
+            method(5)  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match=r"session_id .* without lone surrogates"):
+            method("\ud800")
+    assert len(guards) == 0
+    for odd in ("", "\0", "a\0b", "x" * 100_000, "😀"):
+        guards.record(odd, [TEA])
+        assert odd in guards
+
+
+def test_limits_and_clocks_are_checked_when_they_are_given() -> None:
+    for wrong in (0, -1, True, 1.5, "5", 2**70):
+        with pytest.raises(ConfigurationError, match="max_sessions"):
+            SessionGuards(max_sessions=wrong)  # type: ignore[arg-type]
+    for wrong in (0, -1.0, True, "5", float("nan")):
+        with pytest.raises(ConfigurationError, match="ttl"):
+            SessionGuards(ttl=wrong)  # type: ignore[arg-type]
+    for make in (SessionGuards, WorkflowGuard, LoopDetector):
+        with pytest.raises(ConfigurationError, match="clock is 5; allowed: a function"):
+            make(clock=5)  # type: ignore[arg-type]
+    for told in ("noon", float("nan"), float("inf"), None):
+        guards = SessionGuards(clock=lambda told=told: told)  # type: ignore[arg-type, return-value]
+        with pytest.raises(ConfigurationError, match="what clock returned is"):
+            guards.record("a", [TEA])
+        assert len(guards) == 0
+
+
+def test_a_clock_that_runs_back_and_forth_loses_nothing() -> None:
+    times = random.Random(4)
+    guards = SessionGuards(clock=lambda: times.uniform(-1e9, 1e9))
+    actions = [turn(guards, "a", TEA) for _ in range(4)]
+    assert actions[:3] == ["continue", "continue", "warn"]
+    guard = guards.guard("a")
+    assert guard is not None
+    assert guard.context.total_calls == 4
+
+
+def test_hooks_may_use_the_store_and_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda given: raised.append(given.exc_value))
+    depth = 0
+
+    def on_verdict(session: str, verdict: GuardCheckResult) -> None:
+        nonlocal depth
+        if depth < 2:
+            depth += 1
+            guards.record(session, [("nested", {"n": depth})])
+            guards.guard(session)
+            depth -= 1
+
+    def on_removed(session: str, reason: str) -> None:
+        assert session not in guards
+        raise RuntimeError(session)
+
+    guards = SessionGuards(max_sessions=2, on_verdict=on_verdict, on_removed=on_removed)
+    for n in range(5):
+        guards.record(f"s{n}", [TEA])
+    assert guards.metrics["calls"] == 15
+    assert guards.metrics["evicted"] == 3
+    assert [type(error) for error in raised] == [RuntimeError] * 3
 
 
 def test_a_copy_of_the_guard_shows_the_session_and_changes_nothing() -> None:

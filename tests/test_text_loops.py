@@ -3,6 +3,7 @@
 import asyncio
 import json
 import pickle
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from turnwarden import ResponseParser, TextLoopDetector
+from turnwarden import ResponseParser, TextLoopDetector, WrongTypeError
 from turnwarden.parsing import FaultKind, MessageStream, ParseFault, ReplyFinished
 
 VECTORS = Path(__file__).parent / "vectors/text_loops.jsonl"
@@ -75,6 +76,33 @@ def test_offsets_are_bytes() -> None:
     detector.feed("Größe: " + "哈" * 200)
     assert detector.start == len("Größe: ".encode())
     assert detector.period == 3
+
+
+def test_lone_surrogates_read_as_replacement_characters() -> None:
+    detector = TextLoopDetector()
+    assert not detector.feed("a\ud800b\ud83d\ude00")
+    assert detector.position == len("a\ufffdb😀".encode())
+    assert detector.feed("\udfff" * 300)
+    assert (detector.start, detector.period) == (9, 3)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"text", ["text"]])
+def test_what_is_no_text_is_refused_by_its_type(wrong: Any) -> None:
+    detector = TextLoopDetector()
+    with pytest.raises(WrongTypeError, match="a delta must be a str, not"):
+        detector.feed(wrong)
+    assert detector.position == 0
+
+
+def test_threads_may_share_a_detector() -> None:
+    detector = TextLoopDetector()
+    text = " ".join(map(str, range(30_000)))
+    threads = [threading.Thread(target=detector.feed, args=(text,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert detector.position == 4 * len(text)
 
 
 def test_what_came_before_the_repetition_is_kept() -> None:

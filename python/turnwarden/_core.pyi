@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from os import PathLike
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, TypedDict, final
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, TypedDict, final, overload
 
 from turnwarden.guards import GuardAction, LoopType, ToolKind
 from turnwarden.parsing import AsyncEvents
@@ -1021,8 +1021,19 @@ class SessionGuards:
         **fields: Any,
     ) -> Self: ...
     def record(self, session_id: str, calls: Iterable[object]) -> GuardCheckResult: ...
+    @overload
     def record_results(
-        self, session_id: str, results: Mapping[str | int, object] | Iterable[object]
+        self,
+        session_id: str,
+        results: Mapping[str | int, object],
+        errors: Mapping[str | int, object] | None = None,
+    ) -> GuardCheckResult: ...
+    @overload
+    def record_results(
+        self,
+        session_id: str,
+        results: Iterable[object],
+        errors: Iterable[object] | None = None,
     ) -> GuardCheckResult: ...
     def check(self, session_id: str) -> GuardCheckResult: ...
     def guard(self, session_id: str) -> WorkflowGuard | None: ...

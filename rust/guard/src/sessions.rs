@@ -267,7 +267,9 @@ impl<P: Profile> Shard<P> {
                 profile,
                 used,
             };
-            self.cold.put(id, cold);
+            // A copy of the id: one that stayed where it is would keep what is freed around it
+            // from becoming one piece.
+            self.cold.put(Box::from(&*id), cold);
         }
     }
 

@@ -296,7 +296,9 @@ impl OwnedCalls {
         if let Ok(list) = calls.cast::<PyList>() {
             owned.calls.reserve_exact(list.len());
         }
-        let no_list = calls.is_instance_of::<PyString>() || calls.is_instance_of::<PyDict>();
+        let no_list = calls.is_instance_of::<PyString>()
+            || calls.is_instance_of::<PyBytes>()
+            || calls.is_instance_of::<PyDict>();
         let items = calls.try_iter().ok().filter(|_| !no_list);
         let items = items
             .ok_or_else(|| Error::wrong_type("the calls of a turn", "a list of calls", calls))?;
@@ -366,15 +368,22 @@ pub(super) fn read_answer(
             };
         }
         if error.is_instance_of::<PyBaseException>() {
-            let name = error.get_type().name().map(|name| name.to_string());
-            let text = format!("{}: {}", name.unwrap_or_default(), text_of(error));
-            return of_error(&text);
+            return of_error(&text_of_exception(error));
         }
         return with_text(Some(error), of_error);
     }
     let value = result.filter(|result| !result.is_none());
+    if let Some(raised) = value.filter(|value| value.is_instance_of::<PyBaseException>()) {
+        return of_error(&text_of_exception(raised));
+    }
     let of_value = value.and_then(|value| of_value(value, keys));
     of_value.unwrap_or_else(|| with_text(result, of_result))
+}
+
+/// The name of an exception and its text.
+fn text_of_exception(error: &Bound<'_, PyAny>) -> String {
+    let name = error.get_type().name().map(|name| name.to_string());
+    format!("{}: {}", name.unwrap_or_default(), text_of(error))
 }
 
 fn with_text(value: Option<&Bound<'_, PyAny>>, read: impl FnOnce(&str) -> Answer) -> Answer {

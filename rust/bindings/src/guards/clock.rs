@@ -5,23 +5,30 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use pyo3::prelude::*;
 
+use super::fields::{function, wrong};
+
 /// Seconds, by the system's monotonic clock or by a function of the user's.
 pub(super) struct Clock {
     function: Option<Py<PyAny>>,
 }
 
 impl Clock {
-    pub(super) fn new(function: Option<&Bound<'_, PyAny>>) -> Self {
-        let function = function.filter(|function| !function.is_none());
-        Self {
-            function: function.map(|function| function.clone().unbind()),
-        }
+    /// Raises an error for what is no function.
+    pub(super) fn new(given: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let function = function("clock", given.cloned())?;
+        Ok(Self { function })
     }
 
     pub(super) fn now(&self, py: Python<'_>) -> PyResult<f64> {
         match &self.function {
             None => Ok(system_now()),
-            Some(function) => function.bind(py).call0()?.extract(),
+            Some(function) => {
+                let told = function.bind(py).call0()?;
+                let time = told.extract().ok().filter(|time: &f64| time.is_finite());
+                time.ok_or_else(|| {
+                    wrong("what clock returned", &told, "a finite number of seconds")
+                })
+            }
         }
     }
 

@@ -207,7 +207,7 @@ impl LoopDetector {
         Ok(Self {
             detector: Mutex::new(detector),
             settings,
-            clock: Clock::new(clock),
+            clock: Clock::new(clock)?,
             start,
         })
     }
@@ -238,7 +238,7 @@ impl LoopDetector {
         py: Python<'_>,
     ) -> PyResult<Self> {
         let settings = Self::settings_from(config, fields, py)?;
-        let clock = Clock::new(clock);
+        let clock = Clock::new(clock)?;
         let detector = core::LoopDetector::new(Arc::clone(&settings.core.detection));
         Ok(Self {
             detector: Mutex::new(detector),

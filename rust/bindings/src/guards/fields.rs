@@ -134,6 +134,17 @@ pub(super) fn wrong(field: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyE
     config_error(&ConfigError::new(field, shown, allowed))
 }
 
+/// A function, or None.
+pub(super) fn function(
+    field: &str,
+    given: Option<Bound<'_, PyAny>>,
+) -> PyResult<Option<Py<PyAny>>> {
+    match given.filter(|given| !given.is_none()) {
+        Some(given) if !given.is_callable() => Err(wrong(field, &given, "a function")),
+        given => Ok(given.map(Bound::unbind)),
+    }
+}
+
 pub(super) fn count(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     integer(value)
         .and_then(|value| value.extract().ok())

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyMapping, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 use turnwarden_guard as core;
 use turnwarden_guard::{Activity, GuardSettings, SessionLimits, SessionStore};
@@ -12,7 +12,7 @@ use turnwarden_guard::{Activity, GuardSettings, SessionLimits, SessionStore};
 use super::call::{OwnedCalls, call_id_of, read_answer};
 use super::clock::Clock;
 use super::config::{Settings, WorkflowGuardConfig};
-use super::fields::wrong;
+use super::fields::{big_count, function, wrong};
 use super::result::GuardCheckResult;
 use super::workflow::WorkflowGuard;
 use crate::errors::Error;
@@ -141,6 +141,32 @@ impl SessionGuards {
     }
 }
 
+/// How many sessions are kept when nothing else is said.
+const MAX_SESSIONS: usize = 100_000;
+
+fn most_sessions(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let most = big_count("max_sessions", value).ok();
+    let most = most.filter(|&most| most > 0).map(usize::try_from);
+    most.and_then(Result::ok)
+        .ok_or_else(|| wrong("max_sessions", value, "a whole number of 1 or more"))
+}
+
+fn seconds(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let seconds = value.extract().ok().filter(|&seconds: &f64| seconds > 0.0);
+    seconds
+        .filter(|_| !value.is_instance_of::<PyBool>())
+        .ok_or_else(|| wrong("ttl", value, "a number of seconds above 0"))
+}
+
+/// The id of a session, as text. Ids are not made to fit: two sessions might become one.
+fn session_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
+    let Ok(text) = value.cast::<PyString>() else {
+        return Err(Error::wrong_type("session_id", "a str", value).into());
+    };
+    text.to_str()
+        .map_err(|_| wrong("session_id", value, "a str without lone surrogates"))
+}
+
 /// How a session stands that has not begun.
 fn unknown(tenant: &Tenant, now: f64) -> core::Verdict {
     core::WorkflowGuard::new(Arc::clone(&tenant.0.core), 0, now).check(now)
@@ -158,7 +184,7 @@ impl SessionGuards {
     #[new]
     #[pyo3(
         signature = (
-            config=None, *, configure=None, max_sessions=100_000, ttl=None, on_verdict=None,
+            config=None, *, configure=None, max_sessions=None, ttl=None, on_verdict=None,
             on_removed=None, clock=None, **fields
         ),
         text_signature = "(config=None, *, configure=None, max_sessions=100000, ttl=None, on_verdict=None, on_removed=None, clock=None, **fields)"
@@ -167,8 +193,8 @@ impl SessionGuards {
     fn new(
         config: Option<&Bound<'_, PyAny>>,
         configure: Option<Bound<'_, PyAny>>,
-        max_sessions: i64,
-        ttl: Option<f64>,
+        max_sessions: Option<&Bound<'_, PyAny>>,
+        ttl: Option<&Bound<'_, PyAny>>,
         on_verdict: Option<Bound<'_, PyAny>>,
         on_removed: Option<Bound<'_, PyAny>>,
         clock: Option<&Bound<'_, PyAny>>,
@@ -176,15 +202,8 @@ impl SessionGuards {
         py: Python<'_>,
     ) -> PyResult<Self> {
         let settings = WorkflowGuardConfig::from_value(config, fields, py)?.settings;
-        let most = usize::try_from(max_sessions).ok().filter(|&most| most > 0);
-        let Some(max_sessions) = most else {
-            let value = max_sessions.into_pyobject(py)?.into_any();
-            return Err(wrong("max_sessions", &value, "1 or more"));
-        };
-        if let Some(ttl) = ttl.filter(|&ttl| ttl.is_nan() || ttl <= 0.0) {
-            let value = ttl.into_pyobject(py)?.into_any();
-            return Err(wrong("ttl", &value, "a number of seconds above 0"));
-        }
+        let max_sessions = max_sessions.map_or(Ok(MAX_SESSIONS), most_sessions)?;
+        let ttl = ttl.map(seconds).transpose()?;
         Ok(Self {
             store: SessionStore::new(SessionLimits { max_sessions, ttl }),
             settings,
@@ -192,7 +211,7 @@ impl SessionGuards {
             known: Mutex::default(),
             on_verdict: function("on_verdict", on_verdict)?,
             on_removed: function("on_removed", on_removed)?,
-            clock: Clock::new(clock),
+            clock: Clock::new(clock)?,
         })
     }
 
@@ -205,8 +224,13 @@ impl SessionGuards {
     /// Raises:
     ///     TypeError: What is given is no call, or its arguments hold what JSON does not have; the
     ///         message names the path. Nothing is recorded then.
-    fn record(&self, session_id: &str, calls: &Bound<'_, PyAny>) -> PyResult<Py<GuardCheckResult>> {
+    fn record(
+        &self,
+        session_id: &Bound<'_, PyAny>,
+        calls: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<GuardCheckResult>> {
         let py = calls.py();
+        let session_id = session_of(session_id)?;
         let now = self.clock.now(py)?;
         let tenant = self.tenant(session_id, now, py)?;
         let calls = OwnedCalls::read(calls, &tenant.0)?;
@@ -219,32 +243,31 @@ impl SessionGuards {
     /// Args:
     ///     session_id: The conversation (str).
     ///     results: A list of results, in the order of the calls, or a mapping of them by call id.
+    ///         An exception is an error, and a text that begins with `Error` or `Traceback`.
+    ///     errors: What went wrong, in the form of `results`: for each call an exception, a text,
+    ///         True when its result is the error, or None. A mapping may name calls that have no
+    ///         result; a list is as long as that of the results.
     ///
     /// Raises:
-    ///     TypeError: The results are neither. Nothing is recorded then.
+    ///     TypeError: The results or the errors are neither, or not of one form. Nothing is
+    ///         recorded then.
+    ///     ConfigurationError: The lists differ in length. Nothing is recorded then.
+    #[pyo3(signature = (session_id, results, errors=None))]
     fn record_results(
         &self,
-        session_id: &str,
+        session_id: &Bound<'_, PyAny>,
         results: &Bound<'_, PyAny>,
+        errors: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<GuardCheckResult>> {
         let py = results.py();
+        let session_id = session_of(session_id)?;
         let now = self.clock.now(py)?;
         let tenant = self.tenant(session_id, now, py)?;
-        let mut answers = Vec::new();
-        if let Ok(by_id) = results.cast::<PyMapping>() {
-            for item in by_id.items()? {
-                let (id, result) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
-                let id = call_id_of(Some(&id))?.map(|id| id.to_string_lossy().into_owned());
-                answers.push((id, read_answer(Some(&result), None, &tenant.0)));
-            }
-        } else {
-            let wrong = || Error::wrong_type("the results", "a list or a mapping", results);
-            let is_text = results.is_instance_of::<PyString>();
-            let items = results.try_iter().ok().filter(|_| !is_text);
-            for result in items.ok_or_else(wrong)? {
-                answers.push((None, read_answer(Some(&result?), None, &tenant.0)));
-            }
-        }
+        let answers = read_answers(
+            results,
+            errors.filter(|errors| !errors.is_none()),
+            &tenant.0,
+        )?;
         let activity = Activity::Results(answers.len() as u64);
         let work = |guard: &mut core::WorkflowGuard| {
             for (id, answer) in answers {
@@ -256,7 +279,8 @@ impl SessionGuards {
     }
 
     /// Return how a session stands; an unknown one stands as a new one would. Changes nothing.
-    fn check(&self, session_id: &str, py: Python<'_>) -> PyResult<GuardCheckResult> {
+    fn check(&self, session_id: &Bound<'_, PyAny>, py: Python<'_>) -> PyResult<GuardCheckResult> {
+        let session_id = session_of(session_id)?;
         let now = self.clock.now(py)?;
         if let Some((guard, Tenant(settings))) = self.store.guard(session_id, now) {
             let verdict = guard.check(now);
@@ -278,7 +302,12 @@ impl SessionGuards {
     ///     >>> _ = guards.record("alice", [("search", {"q": "tea"})])
     ///     >>> [call.tool_name for call in guards.guard("alice").call_history]
     ///     ['search']
-    fn guard(&self, session_id: &str, py: Python<'_>) -> PyResult<Option<WorkflowGuard>> {
+    fn guard(
+        &self,
+        session_id: &Bound<'_, PyAny>,
+        py: Python<'_>,
+    ) -> PyResult<Option<WorkflowGuard>> {
+        let session_id = session_of(session_id)?;
         let now = self.clock.now(py)?;
         let known = self.store.guard(session_id, now);
         Ok(known.map(|(guard, Tenant(settings))| {
@@ -287,14 +316,12 @@ impl SessionGuards {
     }
 
     /// Forget a session; return whether there was one.
-    fn forget(&self, session_id: &str, py: Python<'_>) -> bool {
-        match self.store.forget(session_id) {
-            Some(session) => {
-                self.tell_removed(&session, py);
-                true
-            }
-            None => false,
+    fn forget(&self, session_id: &Bound<'_, PyAny>, py: Python<'_>) -> PyResult<bool> {
+        let forgotten = self.store.forget(session_of(session_id)?);
+        if let Some(session) = &forgotten {
+            self.tell_removed(session, py);
         }
+        Ok(forgotten.is_some())
     }
 
     /// What is kept and what happened, as numbers for a metrics system (dict of str to int).
@@ -312,7 +339,8 @@ impl SessionGuards {
         Ok(metrics)
     }
 
-    fn __contains__(&self, session_id: &str, py: Python<'_>) -> PyResult<bool> {
+    fn __contains__(&self, session_id: &Bound<'_, PyAny>, py: Python<'_>) -> PyResult<bool> {
+        let session_id = session_of(session_id)?;
         let now = self.clock.now(py)?;
         Ok(self.store.profile(session_id, now).is_some())
     }
@@ -335,10 +363,97 @@ impl SessionGuards {
     }
 }
 
-/// A function, or None.
-fn function(name: &str, given: Option<Bound<'_, PyAny>>) -> PyResult<Option<Py<PyAny>>> {
-    match given.filter(|given| !given.is_none()) {
-        Some(given) if !given.is_callable() => Err(wrong(name, &given, "a function")),
-        given => Ok(given.map(Bound::unbind)),
+/// What calls brought, each with the id of its call where that is said.
+type Answers = Vec<(Option<String>, core::Answer)>;
+
+fn read_answers(
+    results: &Bound<'_, PyAny>,
+    errors: Option<&Bound<'_, PyAny>>,
+    settings: &Settings,
+) -> PyResult<Answers> {
+    if let Ok(results) = results.cast::<PyMapping>() {
+        return answers_by_id(results, errors, settings);
     }
+    let results = items_of(results, "the results", "a list or a mapping")?;
+    let errors = match errors {
+        None => Vec::new(),
+        Some(errors) => {
+            let listed = items_of(errors, "the errors", "a list, as the results are")?;
+            if listed.len() != results.len() {
+                let (given, due) = (listed.len(), results.len());
+                let message =
+                    format!("errors has {given} entries for {due} results; allowed: one for each");
+                return Err(Error::Configuration(message).into());
+            }
+            listed
+        }
+    };
+    let with_error = |(at, result)| (None, read_answer(Some(result), errors.get(at), settings));
+    Ok(results.iter().enumerate().map(with_error).collect())
+}
+
+fn answers_by_id(
+    results: &Bound<'_, PyMapping>,
+    errors: Option<&Bound<'_, PyAny>>,
+    settings: &Settings,
+) -> PyResult<Answers> {
+    let mut read = Vec::new();
+    for item in results.items()? {
+        let (id, result) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+        read.push((id_of(&id)?, Some(result), None));
+    }
+    let by_id = |errors| -> PyResult<Bound<'_, PyMapping>> {
+        let wrong = || Error::wrong_type("the errors", "a mapping, as the results are", errors);
+        Ok(errors.cast::<PyMapping>().map_err(|_| wrong())?.clone())
+    };
+    let Some(errors) = errors.map(by_id).transpose()? else {
+        return Ok(answers_of(read, settings));
+    };
+    let places: HashMap<_, _> = read
+        .iter()
+        .enumerate()
+        .map(|(at, read)| (read.0.clone(), at))
+        .collect();
+    for item in errors.items()? {
+        let (id, error) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+        let id = id_of(&id)?;
+        match places.get(&id).and_then(|&at| read.get_mut(at)) {
+            Some(read) => read.2 = Some(error),
+            None => read.push((id, None, Some(error))),
+        }
+    }
+    Ok(answers_of(read, settings))
+}
+
+/// The id of a call, its result, its error.
+type Told<'py> = (
+    Option<String>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+);
+
+fn answers_of(told: Vec<Told<'_>>, settings: &Settings) -> Answers {
+    let answer = |(id, result, error): Told<'_>| {
+        (id, read_answer(result.as_ref(), error.as_ref(), settings))
+    };
+    told.into_iter().map(answer).collect()
+}
+
+fn id_of(id: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    Ok(call_id_of(Some(id))?.map(|id| id.to_string_lossy().into_owned()))
+}
+
+/// The items of a list; a text is none, nor is a mapping.
+fn items_of<'py>(
+    given: &Bound<'py, PyAny>,
+    what: &'static str,
+    expected: &'static str,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let is_other = given.is_instance_of::<PyString>()
+        || given.is_instance_of::<PyBytes>()
+        || given.cast::<PyMapping>().is_ok();
+    let items = given.try_iter().ok().filter(|_| !is_other);
+    items
+        .ok_or_else(|| Error::wrong_type(what, expected, given))?
+        .collect()
 }

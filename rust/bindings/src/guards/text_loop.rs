@@ -1,9 +1,16 @@
 //! `TextLoopDetector`.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 use turnwarden_guard as core;
+
+use crate::errors::Error;
+
+/// While a text of so many bytes is read, other threads may run.
+const LONG: usize = 1 << 16;
 
 /// Finds a text that repeats itself while it streams.
 ///
@@ -42,9 +49,23 @@ impl TextLoopDetector {
     /// Take the next piece of the text; return whether the text repeats itself.
     ///
     /// Args:
-    ///     delta: The next characters (str), any number of them.
-    fn feed(&self, delta: &str) -> bool {
-        self.lock().feed(delta).is_some()
+    ///     delta: The next characters (str), any number of them. A lone surrogate reads as U+FFFD.
+    ///
+    /// Raises:
+    ///     WrongTypeError: The delta is no str.
+    fn feed(&self, delta: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let text = delta.cast::<PyString>();
+        let text = text.map_err(|_| Error::wrong_type("a delta", "a str", delta))?;
+        let text = match text.to_str() {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(without_surrogates(text)?),
+        };
+        let feed = || self.lock().feed(&text).is_some();
+        Ok(if text.len() < LONG {
+            feed()
+        } else {
+            delta.py().detach(feed)
+        })
     }
 
     /// Begin a new text.
@@ -98,4 +119,17 @@ impl TextLoopDetector {
     fn lock(&self) -> MutexGuard<'_, core::TextLoopDetector> {
         self.detector.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The text with U+FFFD for each lone surrogate.
+#[cold]
+fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
+    let encoded = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?;
+    let encoded = encoded.cast_into::<PyBytes>()?;
+    let units = encoded.as_bytes().chunks_exact(2);
+    let units = units.map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+    let replaced = char::decode_utf16(units);
+    Ok(replaced
+        .map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect())
 }

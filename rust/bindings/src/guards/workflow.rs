@@ -174,7 +174,7 @@ impl WorkflowGuard {
         py: Python<'_>,
     ) -> PyResult<Self> {
         let settings = WorkflowGuardConfig::from_value(config, fields, py)?.settings;
-        let clock = Clock::new(clock);
+        let clock = Clock::new(clock)?;
         let guard =
             core::WorkflowGuard::new(Arc::clone(&settings.core), new_identity(py), clock.now(py)?);
         Ok(Self {
@@ -239,7 +239,7 @@ impl WorkflowGuard {
     ///
     /// Args:
     ///     result: Any value. What is no JSON is known by its `str`. A text that begins with
-    ///         `Error` or `Traceback` is an error.
+    ///         `Error` or `Traceback` is an error, and so is an exception.
     ///     call_id: The id of its call; None for the first of the last turn that has no result.
     ///     error: An exception, a text, or True when the result is the error.
     #[pyo3(signature = (result=None, call_id=None, error=None))]
@@ -443,7 +443,7 @@ impl WorkflowGuard {
         Ok(Self {
             guard: Mutex::new(guard.map_err(Error::Snapshot)?),
             settings,
-            clock: Clock::new(clock),
+            clock: Clock::new(clock)?,
         })
     }
 
