@@ -47,7 +47,7 @@ type Rank = (usize, Reverse<usize>);
 /// ```
 #[must_use]
 pub fn formats_for_model(name: &str) -> Option<ModelFormats> {
-    let name = name.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let name = plain(name);
     let mut fitting: Vec<(Rank, &'static str, &'static Format)> = Vec::new();
     for format in formats() {
         let models = format.models.iter();
@@ -117,17 +117,86 @@ fn likeness(name: &str, model: &str) -> usize {
 }
 
 /// Where in a name the words of a model begin, and how long they are; None unless all of them
-/// stand in it, in order.
+/// stand in it, in order, each number right behind the word before it: `gemma-3-4b` is no Gemma 4.
 fn rank(name: &str, model: &str) -> Option<Rank> {
     let model = model.to_lowercase();
-    let (mut first, mut at, mut length) = (None, 0, 0);
-    for word in model.split_whitespace() {
-        let (start, end) = find_word(name, at, word)?;
-        first.get_or_insert(start);
-        at = end;
-        length += word.bytes().filter(u8::is_ascii_alphanumeric).count();
+    let mut words = model.split_whitespace();
+    let first = words.next()?;
+    let letters = model.bytes().filter(u8::is_ascii_alphanumeric).count();
+    let mut from = 0;
+    loop {
+        let (start, end) = find_word(name, from, first)?;
+        match follow(name, end, words.clone()) {
+            Follow::All => return Some((start, Reverse(letters))),
+            Follow::NotHere => from = start + 1,
+            Follow::Nowhere => return None,
+        }
     }
-    Some((first?, Reverse(length)))
+}
+
+/// Whether words follow in a name.
+enum Follow {
+    All,
+    NotHere,
+    /// Nor behind any later place.
+    Nowhere,
+}
+
+fn follow<'a>(name: &str, mut at: usize, words: impl Iterator<Item = &'a str>) -> Follow {
+    for word in words {
+        let number = word.starts_with(|first: char| first.is_ascii_digit());
+        let end = if number {
+            number_end(name.as_bytes(), at, word)
+        } else {
+            match find_word(name, at, word) {
+                Some((_, end)) => Some(end),
+                None => return Follow::Nowhere,
+            }
+        };
+        match end {
+            Some(end) => at = end,
+            None => return Follow::NotHere,
+        }
+    }
+    Follow::All
+}
+
+/// One past a number that follows at `at`, perhaps behind a `v`, and is no size such as `4b`.
+fn number_end(name: &[u8], at: usize, number: &str) -> Option<usize> {
+    let rest = name.get(at..)?;
+    let between = |byte: &&u8| is_separator(**byte);
+    let mut start = at + rest.iter().take_while(between).count();
+    if name.get(start) == Some(&b'v') {
+        start += 1;
+    }
+    let end = word_end(name, start, number)?;
+    let is_version = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let unit = name.get(end..)?;
+    let unit = unit.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let unit = name.get(end..end + unit)?;
+    let is_size = is_version && matches!(unit, b"b" | b"bit" | b"k" | b"m");
+    (!is_size).then_some(end)
+}
+
+/// How many letters of a name are looked at.
+const LONGEST_NAME: usize = 512;
+
+/// A model's name without what stands before it, in small letters, and with points for those that
+/// hosts write as `3p1`.
+fn plain(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let mut plain = String::with_capacity(name.len());
+    let mut rest = name.chars().take(LONGEST_NAME).peekable();
+    while let Some(letter) = rest.next() {
+        let before = plain.ends_with(|before: char| before.is_ascii_digit());
+        let after = rest.peek().is_some_and(char::is_ascii_digit);
+        plain.push(if letter == 'p' && before && after {
+            '.'
+        } else {
+            letter
+        });
+    }
+    plain
 }
 
 /// The first place from `from` on where a word stands, whatever separates its parts.
@@ -237,6 +306,35 @@ mod tests {
         assert!(similar_models("org/mixtrl-8x7b").contains(&"Mixtral"));
         assert!(similar_models("my-own-model").is_empty());
         assert!(similar_models("").is_empty());
+    }
+
+    #[test]
+    fn a_size_is_no_version_and_a_version_stands_behind_its_name() {
+        for name in ["google/gemma-3-4b-it", "gemma3:4b", "gemma-3n-E4B-it"] {
+            assert_eq!(labels(name), ["pythonic/gemma3"], "{name}");
+        }
+        assert_eq!(labels("granite-3.3-4b"), ["granite"]);
+        assert_eq!(labels("x/gemma-4-E4B-it"), ["gemma4"]);
+        for name in [
+            "gemma-2-4bit",
+            "granite-8b-code-4k",
+            "hunyuan-a3b",
+            "granite-3b-code",
+        ] {
+            assert_eq!(labels(name), [] as [&str; 0], "{name}");
+        }
+        assert_eq!(labels("meta-llama_llama-3.1-8b"), ["llama3_json"]);
+    }
+
+    #[test]
+    fn versions_may_be_written_without_a_point() {
+        assert_eq!(
+            labels("accounts/x/models/llama-v3p1-8b-instruct"),
+            ["llama3_json"]
+        );
+        assert_eq!(labels("deepseek-v3p1"), ["deepseek_v31"]);
+        assert_eq!(labels("glm-4p5"), ["glm45"]);
+        assert_eq!(labels("qwen2p5-72b-instruct"), ["hermes"]);
     }
 
     #[test]
