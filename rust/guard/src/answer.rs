@@ -49,7 +49,7 @@ impl Answer {
     fn new(text: &str, keys: &VolatileKeys, failed: bool) -> Self {
         let said = if failed {
             mark::FAILED | said_by_error(text)
-        } else if says_nothing_found(text) {
+        } else if says_nothing_found(text, keys) {
             mark::NOTHING
         } else {
             0
@@ -65,7 +65,7 @@ impl Answer {
     pub fn of_value(value: Value<'_>, keys: &VolatileKeys) -> Self {
         let masked = MaskedValue::of(value, keys);
         let mut marks = 0;
-        if is_empty_value(value) {
+        if is_empty_value(value, keys) {
             marks |= mark::NOTHING;
         }
         if masked.has_spaces {
@@ -419,9 +419,9 @@ const NOTHINGS: &[&str] = &[
     "row",
 ];
 
-fn says_nothing_found(text: &str) -> bool {
+fn says_nothing_found(text: &str, keys: &VolatileKeys) -> bool {
     let line = text.trim();
-    if is_empty_json(line) {
+    if is_empty_json(line, keys) {
         return true;
     }
     if line.contains('\n') {
@@ -453,8 +453,9 @@ fn says_nothing_found(text: &str) -> bool {
 }
 
 /// Whether a value holds nothing: null, zero, or a list or object without anything but that, as
-/// in `{"results": [], "total": 0}`. A zero that stands beside no empty place is a number.
-fn is_empty_value(value: Value<'_>) -> bool {
+/// in `{"results": [], "total": 0}`. A zero that stands beside no empty place is a number; what is
+/// volatile, such as `"took_ms": 3`, does not count.
+fn is_empty_value(value: Value<'_>, volatile: &VolatileKeys) -> bool {
     match value.first() {
         Some(Token::Null | Token::Integer(0)) => return true,
         Some(Token::BeginArray | Token::BeginObject) => {}
@@ -464,12 +465,16 @@ fn is_empty_value(value: Value<'_>) -> bool {
     // For each open container whether a key is due.
     let mut keys_due: Vec<Option<bool>> = Vec::new();
     let mut before = None;
+    let mut is_volatile = false;
     for token in value.tokens() {
-        if let (Token::String(_), Some(Some(due @ true))) = (&token, keys_due.last_mut()) {
+        if let (Token::String(key), Some(Some(due @ true))) = (&token, keys_due.last_mut()) {
             *due = false;
+            is_volatile = volatile.contains(key);
             before = Some(token);
             continue;
         }
+        let is_container = matches!(token, Token::BeginArray | Token::BeginObject);
+        let is_passed = std::mem::take(&mut is_volatile) && !is_container;
         match token {
             Token::BeginArray => keys_due.push(None),
             Token::BeginObject => keys_due.push(Some(true)),
@@ -478,14 +483,13 @@ fn is_empty_value(value: Value<'_>) -> bool {
                 let was_empty = matches!(before, Some(Token::BeginArray | Token::BeginObject));
                 empties += usize::from(was_empty);
             }
+            _ if is_passed => {}
             Token::Null => empties += 1,
             Token::Integer(0) => {}
             Token::String([]) => {}
             _ => return false,
         }
-        if !matches!(token, Token::BeginArray | Token::BeginObject)
-            && let Some(Some(due)) = keys_due.last_mut()
-        {
+        if !is_container && let Some(Some(due)) = keys_due.last_mut() {
             *due = true;
         }
         before = Some(token);
@@ -494,7 +498,7 @@ fn is_empty_value(value: Value<'_>) -> bool {
 }
 
 /// The same for JSON text; it ends with the first thing that is something.
-fn is_empty_json(text: &str) -> bool {
+fn is_empty_json(text: &str, volatile: &VolatileKeys) -> bool {
     let bytes = text.as_bytes();
     if !matches!(bytes.first(), Some(b'{' | b'[')) {
         return false;
@@ -506,7 +510,7 @@ fn is_empty_json(text: &str) -> bool {
         let rest = bytes.get(at..).unwrap_or_default();
         at += match byte {
             b'"' => match length_of_empty_or_key(rest) {
-                Some(length) => length,
+                Some(length) => length + length_of_volatile(rest, length, volatile),
                 None => return false,
             },
             b'n' if rest.starts_with(b"null") => {
@@ -533,6 +537,14 @@ fn is_empty_json(text: &str) -> bool {
 
 /// The length of a string that is empty or a key, with its quotes.
 fn length_of_empty_or_key(rest: &[u8]) -> Option<usize> {
+    let length = length_of_string(rest)?;
+    let after = rest.get(length..).unwrap_or_default();
+    let is_key = after.trim_ascii_start().first() == Some(&b':');
+    (is_key || length == 2).then_some(length)
+}
+
+/// The length of a string that begins with its quote, with both quotes.
+fn length_of_string(rest: &[u8]) -> Option<usize> {
     let mut escaped = false;
     let inside = rest.iter().skip(1).position(|&byte| match byte {
         _ if escaped => {
@@ -545,10 +557,33 @@ fn length_of_empty_or_key(rest: &[u8]) -> Option<usize> {
         }
         _ => byte == b'"',
     })?;
-    let length = inside + 2;
-    let after = rest.get(length..).unwrap_or_default();
-    let is_key = after.trim_ascii_start().first() == Some(&b':');
-    (is_key || inside == 0).then_some(length)
+    Some(inside + 2)
+}
+
+/// How long the value is that follows a volatile key of this length, with its colon; 0 for another
+/// key and for a value that is no scalar.
+fn length_of_volatile(rest: &[u8], key: usize, volatile: &VolatileKeys) -> usize {
+    let name = rest.get(1..key - 1).unwrap_or_default();
+    let after = rest.get(key..).unwrap_or_default();
+    let colon = after.iter().take_while(|byte| byte.is_ascii_whitespace());
+    let colon = colon.count() + 1;
+    let value = after.get(colon..).unwrap_or_default();
+    let spaces = value.iter().take_while(|byte| byte.is_ascii_whitespace());
+    let spaces = spaces.count();
+    let value = value.get(spaces..).unwrap_or_default();
+    let length = match value.first() {
+        Some(b'"') => length_of_string(value).unwrap_or(0),
+        Some(b'{' | b'[') | None => 0,
+        Some(_) => {
+            let scalar = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+            value.iter().take_while(scalar).count()
+        }
+    };
+    if length > 0 && volatile.contains(name) {
+        colon + spaces + length
+    } else {
+        0
+    }
 }
 
 #[cfg(test)]
@@ -608,6 +643,14 @@ mod tests {
         (r#"{"user":null}"#, true),
         ("[[], {}]", true),
         (r#"{"a\"b":[]}"#, true),
+        (r#"{"results":[],"took_ms":31}"#, true),
+        (
+            r#"{"took" : 3.5e2, "timestamp": "2026-12-01T10:00:00Z", "items": [], "request_id":"r\"7"}"#,
+            true,
+        ),
+        (r#"{"items":[{"duration":3}]}"#, false),
+        (r#"{"took_ms":["a"],"items":[]}"#, false),
+        (r#"{"took_ms":31}"#, false),
         (r#"{"total":0}"#, false),
         ("[0]", false),
         (r#"{"ok":true,"items":[]}"#, false),
