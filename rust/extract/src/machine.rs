@@ -76,12 +76,53 @@ pub(crate) struct OpenFence {
     pub(crate) fate: FenceFate,
     /// Where the last payload in it ends.
     pub(crate) payload: usize,
+    /// The first run of marks behind that, once one has come.
+    first_mark: Option<FirstMark>,
     /// The white space before it, while its fate is open.
     pub(crate) joint: (Joint, Vec<usize>),
     /// Whether nothing visible stands before it.
     pub(crate) first: bool,
     /// The syntax of JSON calls that may stand in it.
     pub(crate) json: Option<SyntaxId>,
+}
+
+/// The first run of marks behind a payload.
+#[derive(Clone, Copy, Debug)]
+struct FirstMark {
+    at: usize,
+    /// Whether nothing but white space stands between the two.
+    adjacent: bool,
+}
+
+impl OpenFence {
+    /// A fence whose fate is open.
+    pub(crate) fn new(
+        fence: Fence,
+        joint: (Joint, Vec<usize>),
+        first: bool,
+        json: Option<SyntaxId>,
+    ) -> Self {
+        Self {
+            payload: fence.body,
+            fence,
+            fate: FenceFate::Open,
+            first_mark: None,
+            joint,
+            first,
+            json,
+        }
+    }
+
+    /// Whether the marks at `at` are the first thing behind a payload. The text between the two is
+    /// looked at once, however many marks follow.
+    pub(crate) fn is_right_behind_payload(&mut self, at: usize, input: Input<'_>) -> bool {
+        let payload = self.payload;
+        let first = *self.first_mark.get_or_insert_with(|| FirstMark {
+            at,
+            adjacent: input.slice(payload, at).trim_start().is_empty(),
+        });
+        self.fate == FenceFate::Dropped && first.adjacent && first.at == at
+    }
 }
 
 /// What becomes of the fence around a payload.
@@ -389,6 +430,11 @@ impl Machine {
     /// Goes back.
     pub(crate) fn restore(&mut self, saved: Saved) {
         self.out.roll_back(saved.checkpoint);
+        let fence = saved.fence.iter().map(|fence| &fence.joint);
+        let pending = saved.pending.iter().map(|pending| &pending.joint);
+        for (_, joint_spans) in fence.chain(pending) {
+            self.out.wait_again(joint_spans);
+        }
         self.fence = saved.fence;
         self.pending = saved.pending;
         self.fresh = saved.fresh;
@@ -442,6 +488,7 @@ impl Machine {
             && fence.fate == FenceFate::Dropped
         {
             fence.payload = self.done;
+            fence.first_mark = None;
         }
     }
 

@@ -422,6 +422,13 @@ impl Output {
         }
     }
 
+    /// White space that waited at a checkpoint is no text yet, whatever became of it since.
+    pub(crate) fn wait_again(&mut self, joint_spans: &[usize]) {
+        for index in joint_spans {
+            self.set_span(*index, SpanKind::Markup);
+        }
+    }
+
     /// Takes back everything since `checkpoint`, but for faults: they have been told, and say of
     /// what is reasoning now that it can't be a call either.
     pub(crate) fn roll_back(&mut self, checkpoint: Checkpoint) {
@@ -453,6 +460,7 @@ impl Output {
         if let (Some(last), Some(span)) = (self.reply.spans.last_mut(), checkpoint.last_span) {
             *last = span;
         }
+        self.wait_again(&checkpoint.joint_spans);
         self.cuts.truncate(checkpoint.cuts);
         if let (Some(last), Some(cut)) = (self.cuts.last_mut(), checkpoint.last_cut) {
             *last = cut;

@@ -404,11 +404,10 @@ impl Machine {
             // What was passed over settles the fate of the fence before its end is judged.
             self.emit(input, at);
         }
-        if let Some(open) = &self.fence {
+        if let Some(open) = &mut self.fence {
             let same = text.get(at) == Some(&open.fence.mark);
             // Right behind its payload the end of a fence needs no line of its own.
-            let behind_payload = open.fate == FenceFate::Dropped
-                && input.slice(open.payload, at).trim_start().is_empty();
+            let behind_payload = open.is_right_behind_payload(at, input);
             let closes = same && (behind_payload || at_line_start(text, at));
             if closes && open.fate != FenceFate::Open {
                 match fence_closes_at(text, at, &open.fence, last) {
@@ -469,14 +468,7 @@ impl Machine {
             .shared
             .plan
             .json_in_fence(&language, |syntax| self.counts(syntax));
-        self.fence = Some(OpenFence {
-            fence,
-            fate: FenceFate::Open,
-            payload: fence.body,
-            joint,
-            first,
-            json,
-        });
+        self.fence = Some(OpenFence::new(fence, joint, first, json));
         self.done = fence.body;
         self.scan = fence.body;
         Flow::Go

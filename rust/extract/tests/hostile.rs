@@ -153,7 +153,11 @@ fn families() -> Vec<String> {
 fn hostile_replies_are_read_to_their_end() {
     let parser = Parser::new(Options::default()).unwrap();
     for piece in families() {
-        for prefix in ["", "Some text. "] {
+        let wide = format!(
+            "```json\n{{\"name\": \"a\", \"arguments\": {{}}}}{}",
+            " ".repeat(32 << 10)
+        );
+        for prefix in ["", "Some text. ", &wide] {
             let text = format!("{prefix}{}", piece.repeat(1 + (32 << 10) / piece.len()));
             let reply = parser.parse(&text);
             assert_eq!(

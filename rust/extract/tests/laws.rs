@@ -274,6 +274,8 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "d{content:\",\"next\":[{[",
         "{\"content\":\"n\"//\n|",
         "{content:```\"n\"//\n|",
+        "[{{name:a\"\"args\":h｝",
+        "{\"name\":\"h\",\"arguments\":{}}\n```{\"o\":1,\"next\":[{\"mcp\":\"a\"}]}\n```",
         "{content:\",\"next\":[<,)<",
         "<tool_call>p{a</tool_call>",
         "<function=p>{a</function>",

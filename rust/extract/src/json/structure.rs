@@ -7,6 +7,7 @@ use super::glyph::{Glyph, Quote, Seen};
 use super::kinds::{ErrorKind, RepairKind};
 use super::reader::{Flow, Kind, Reader, State};
 use super::stack::Frame;
+use crate::Repair;
 
 impl Reader {
     pub(super) fn step_value(&mut self, input: Input<'_>) -> Flow {
@@ -140,8 +141,16 @@ impl Reader {
 
     fn note_punctuation(&mut self, seen: Seen, at: usize) {
         let structure = !matches!(seen.glyph, Glyph::Quote(_) | Glyph::Word | Glyph::Other);
-        if (structure && seen.length > 1) || seen.glyph == Glyph::Semicolon {
-            self.repair(RepairKind::PunctuationTranslated, at);
+        if !(structure && seen.length > 1 || seen.glyph == Glyph::Semicolon) {
+            return;
+        }
+        let repair = Repair {
+            kind: RepairKind::PunctuationTranslated,
+            offset: at,
+        };
+        // A step that waits for more text is taken again.
+        if self.repairs.last() != Some(&repair) {
+            self.repair(repair.kind, at);
         }
     }
 
