@@ -219,7 +219,7 @@ def test_lone_surrogates_in_labels_are_replaced() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, "search", b"x", ["search"], ("search",)])
 def test_a_tool_definition_is_a_mapping_or_an_object(wrong: Any) -> None:
-    with pytest.raises(WrongTypeError, match="a tool definition must be"):
+    with pytest.raises(WrongTypeError, match=r"tools\[0\] must be"):
         ResponseParser(tools=[wrong])
 
 

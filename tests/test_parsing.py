@@ -596,6 +596,15 @@ def test_a_batch_of_a_wrong_type_is_a_type_error(texts: Any) -> None:
         turnwarden.parse_many(texts)
 
 
+def test_an_item_of_a_wrong_type_is_named_by_its_place() -> None:
+    with pytest.raises(TypeError, match=r"texts\[1\] must be str or bytes, not NoneType"):
+        turnwarden.parse_many(["a", None])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"formats\[1\] must be .* not int"):
+        ResponseParser(["hermes", 3])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"tools\[1\] must be .* not str"):
+        ResponseParser(tools=[*TOOLS, "search"])  # type: ignore[list-item]
+
+
 # Workflow responses
 
 

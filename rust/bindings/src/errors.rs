@@ -4,6 +4,8 @@
 //! class and renders the message, so errors cost nothing until they are raised. Every class
 //! derives from `TurnwardenError` and from the built-in that fits.
 
+use std::borrow::Cow;
+
 use pyo3::exceptions::{PyException, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -17,7 +19,7 @@ pub(crate) enum Error {
     /// An argument has a type that it cannot have.
     WrongType {
         /// What the argument is for, such as `a reply`.
-        what: &'static str,
+        what: Cow<'static, str>,
         /// The types it may have, such as `str or bytes`.
         expected: &'static str,
         /// The type that was given.
@@ -63,12 +65,12 @@ impl Error {
     /// The error for an argument of a wrong type.
     #[cold]
     pub(crate) fn wrong_type(
-        what: &'static str,
+        what: impl Into<Cow<'static, str>>,
         expected: &'static str,
         found: &Bound<'_, PyAny>,
     ) -> Self {
         Self::WrongType {
-            what,
+            what: what.into(),
             expected,
             found: type_name(found),
         }

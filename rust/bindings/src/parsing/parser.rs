@@ -540,7 +540,7 @@ fn read_formats(formats: &Bound<'_, PyAny>) -> PyResult<Chosen> {
         return Err(Error::wrong_type("formats", EXPECTED, formats).into());
     };
     let mut chosen = Chosen::default();
-    for item in items {
+    for (index, item) in items.enumerate() {
         let item = item?;
         if item.is_instance_of::<PyString>() {
             chosen.add(item.extract::<Utf8>()?.0)?;
@@ -551,7 +551,8 @@ fn read_formats(formats: &Bound<'_, PyAny>) -> PyResult<Chosen> {
                 chosen.own.push(format.clone());
             }
         } else {
-            return Err(Error::wrong_type("a format", "a label (str) or a Format", &item).into());
+            let name = format!("formats[{index}]");
+            return Err(Error::wrong_type(name, "a label (str) or a Format", &item).into());
         }
     }
     Ok(chosen)
@@ -567,14 +568,15 @@ fn read_tools(tools: &Bound<'_, PyAny>) -> PyResult<String> {
         return Err(Error::wrong_type("tools", EXPECTED, tools).into());
     };
     let definitions = definitions
-        .map(|definition| definition.and_then(read_tool))
+        .enumerate()
+        .map(|(index, definition)| read_tool(definition?, index))
         .collect::<PyResult<Vec<_>>>()?;
     let list = PyList::new(tools.py(), definitions)?;
     write_json(list.as_any(), Foreign::Convert)
 }
 
 /// A tool definition: no scalar, no text and no list.
-fn read_tool(definition: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+fn read_tool(definition: Bound<'_, PyAny>, index: usize) -> PyResult<Bound<'_, PyAny>> {
     const EXPECTED: &str = "a mapping or an SDK object";
     let none = definition.is_none()
         || definition.is_instance_of::<PyString>()
@@ -584,7 +586,7 @@ fn read_tool(definition: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
         || definition.is_instance_of::<PyList>()
         || definition.is_instance_of::<PyTuple>();
     if none {
-        return Err(Error::wrong_type("a tool definition", EXPECTED, &definition).into());
+        return Err(Error::wrong_type(format!("tools[{index}]"), EXPECTED, &definition).into());
     }
     Ok(definition)
 }
@@ -605,7 +607,13 @@ pub(crate) fn parse_batch<'py>(
     let items = items.collect::<PyResult<Vec<_>>>()?;
     let sources = items
         .iter()
-        .map(|item| read_text(item, "a reply"))
+        .enumerate()
+        .map(|(index, item)| {
+            if item.is_instance_of::<PyString>() || item.is_instance_of::<PyBytes>() {
+                return read_text(item, "a reply");
+            }
+            Err(Error::wrong_type(format!("texts[{index}]"), "str or bytes", item).into())
+        })
         .collect::<PyResult<Vec<_>>>()?;
     let threads = threads
         .map(|threads| threads.0)

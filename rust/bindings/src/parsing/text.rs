@@ -5,6 +5,7 @@
 //! text from the Python object.
 
 use core::convert::Infallible;
+use std::borrow::Cow;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -78,7 +79,10 @@ impl<'py> IntoPyObject<'py> for &Utf8 {
 }
 
 /// Read an argument that must be `str` or `bytes`; `what` names it in the error.
-pub(crate) fn read_text<'a>(value: &'a Bound<'_, PyAny>, what: &'static str) -> PyResult<Text<'a>> {
+pub(crate) fn read_text<'a>(
+    value: &'a Bound<'_, PyAny>,
+    what: impl Into<Cow<'static, str>>,
+) -> PyResult<Text<'a>> {
     let bytes = match read_valid(value, what)? {
         Chunk::Valid(text) => return Ok(Text::Borrowed(text)),
         Chunk::Bytes(bytes) => bytes,
@@ -116,7 +120,7 @@ impl AsRef<[u8]> for Bytes<'_> {
 /// Look at an argument that must be `str` or `bytes`, without decoding what needs it.
 pub(crate) fn read_valid<'a>(
     value: &'a Bound<'_, PyAny>,
-    what: &'static str,
+    what: impl Into<Cow<'static, str>>,
 ) -> PyResult<Chunk<'a>> {
     if let Ok(text) = value.cast::<PyString>() {
         return match text.to_str() {
