@@ -188,9 +188,22 @@ def test_the_option_is_part_of_a_parser() -> None:
     assert ResponseParser.for_model("hermes3:8b", stop_on_text_loop=True).stop_on_text_loop
 
 
+NUMBERED = [
+    "I look at line {} of it again. ",
+    "### Try {}\n\nIt fails with {} once more, so be it.\n\n",
+    "第{}次还是不行，我再看一次。\n",
+]
 REPLIES = st.lists(
     st.one_of(
         st.sampled_from(["Hello. ", "<think>", "</think>", "\n\n", "```\n", CALL, '{"content": "']),
+        st.sampled_from(
+            ["## Ferry\n\n", "- a boat\n", "1. ", "| a | b |\n", "    x = 1\n", "यह है। "]
+        ),
+        st.tuples(st.sampled_from(NUMBERED), st.integers(1, 9), st.integers(1, 60)).map(
+            lambda counted: "".join(
+                counted[0].replace("{}", str(counted[1] * n)) for n in range(counted[2])
+            )
+        ),
         st.tuples(
             st.sampled_from([SENTENCE, "ny", "好的。我再看一次。", "x = 1\n", CALL]),
             st.integers(1, 60),

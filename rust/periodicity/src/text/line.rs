@@ -76,9 +76,9 @@ fn after_tag(text: &[u8]) -> Option<&[u8]> {
     let (tag, words) = text.split_at_checked(end + 1)?;
     let name = tag.get(1..end)?;
     let is_name = name.iter().all(u8::is_ascii_alphabetic);
-    let begins_word = words
-        .first()
-        .is_some_and(|&byte| byte.is_ascii_alphabetic() || byte >= 0x80);
+    let begins_word = words.first().is_some_and(|&byte| {
+        byte.is_ascii_alphabetic() || byte >= 0x80 || b"\"'(*".contains(&byte)
+    });
     (is_name && begins_word && !words.contains(&b'<')).then_some(words)
 }
 
@@ -161,6 +161,8 @@ mod tests {
         assert_eq!(kind("```python"), LineKind::Fence(b'`', 3));
         assert_eq!(kind("  ~~~"), LineKind::Fence(b'~', 3));
         assert_eq!(kind("## A heading"), LineKind::Row);
+        assert_eq!(kind("<think>\"Again,\" he said"), LineKind::Row);
+        assert_eq!(kind("<think>So, again and again"), LineKind::Prose);
         assert_eq!(kind_of(b"   more of it", LineKind::Item), LineKind::Item);
     }
 }
