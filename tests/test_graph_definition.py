@@ -79,6 +79,8 @@ class State(TypedDict, total=False):
         (only(id=None), {}, ("id_empty", None)),
         (only(id=["a"]), {}, ("id_empty", None)),
         (only() + only(), {}, ("id_duplicate", "a")),
+        (only(description=b"x"), {}, ("description_invalid", "a")),
+        (only(description=None), {}, ("description_invalid", "a")),
         (only(), {"entry_node_id": "b"}, ("entry_unknown", None)),
         (only(), {"entry_node_id": 5}, ("entry_unknown", None)),
         (only(starts_round=False), {}, ("entry_without_round", "a")),

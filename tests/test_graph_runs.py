@@ -490,6 +490,16 @@ def test_engine_arguments_are_checked() -> None:
         AgentCoreEngine(workflow, guard=5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="layer"):
         AgentCoreEngine(workflow, layer=5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="isolate must be a bool, not str"):
+        AgentCoreEngine(workflow, isolate="yes")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="run_id must be a str or None, not int"):
+        AgentCoreEngine(workflow).run_sync({}, run_id=5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="nodes must be an iterable of Nodes, not NoneType"):
+        define_workflow(id="w", nodes=None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="nodes must be an iterable of ids of nodes, not int"):
+        route.fan_out(5, join="a")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="merge must be a Mapping, not str"):
+        route.fan_out(["a"], join="a", merge="x")  # type: ignore[arg-type]
 
 
 # The example

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 from turnwarden.guards import WorkflowGuardConfig
 
-__all__ = ["check_callable", "check_limit", "check_seconds", "check_type", "guard_config"]
+__all__ = [
+    "as_tuple",
+    "check_callable",
+    "check_limit",
+    "check_seconds",
+    "check_type",
+    "guard_config",
+]
+
+
+ValueT = TypeVar("ValueT")
 
 
 def check_type(name: str, value: object, expected: type, *, optional: bool = False) -> None:
@@ -16,6 +26,13 @@ def check_type(name: str, value: object, expected: type, *, optional: bool = Fal
         return
     allowed = f"{expected.__name__} or None" if optional else expected.__name__
     raise TypeError(f"{name} must be a {allowed}, not {type(value).__name__}")
+
+
+def as_tuple(name: str, values: Iterable[ValueT], what: str) -> tuple[ValueT, ...]:
+    """The values; what cannot be iterated over is a TypeError."""
+    if not isinstance(cast("object", values), Iterable):
+        raise TypeError(f"{name} must be an iterable of {what}, not {type(values).__name__}")
+    return tuple(values)
 
 
 def check_callable(name: str, value: object) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
-from turnwarden.engine.checking import check_callable, check_limit, guard_config
+from turnwarden.engine.checking import check_callable, check_limit, check_type, guard_config
 from turnwarden.engine.driving import event_loop_needed, is_awaitable, refuse_running_loop, run_sync
 from turnwarden.engine.errors import RunInterrupted
 from turnwarden.engine.events import Event, EventSink
@@ -86,6 +86,7 @@ class AgentCoreEngine(Generic[StateT, ResultT, RuntimeT]):
             )
         check_limit("max_rounds", max_rounds)
         check_limit("keep_events", keep_events, least=0)
+        check_type("isolate", isolate, bool)
         check_callable("on_event", on_event)
         if layer is not None and not callable(getattr(layer, "bind", None)):
             raise TypeError(f"layer must have a method `bind`, as StepLayer says, not {layer!r}")
@@ -195,6 +196,7 @@ class AgentCoreEngine(Generic[StateT, ResultT, RuntimeT]):
     def _execution(
         self, state: StateT, runtime: RuntimeT, run_id: str | None
     ) -> GraphExecution[StateT, ResultT, RuntimeT]:
+        check_type("run_id", run_id, str, optional=True)
         return GraphExecution(self.workflow, self._settings, state, runtime, run_id)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from turnwarden.engine.checking import as_tuple
 from turnwarden.engine.graph_errors import WorkflowDefinitionError
 from turnwarden.engine.graph_nodes import SubWorkflow, WorkflowNode, function_name
 from turnwarden.engine.graph_state import fields_of_type
@@ -65,7 +66,7 @@ class AgentWorkflowDefinition(Generic[StateT, ResultT, RuntimeT]):
         state_type: type[StateT] | None = None,
     ) -> None:
         fields, problem = _fields(state_type)
-        given = tuple(nodes)
+        given = as_tuple("nodes", nodes, "Nodes")
         draft = Draft(id, revision, given, entry_node_id, is_result, chain_source, problem, fields)
         findings = validate(draft)
         errors = [one for one in findings if one.severity is Severity.ERROR]

@@ -48,6 +48,7 @@ class FindingCode(enum.StrEnum):
     """Something among the nodes that is none."""
     ID_EMPTY = "id_empty"
     ID_DUPLICATE = "id_duplicate"
+    DESCRIPTION_INVALID = "description_invalid"
     ENTRY_UNKNOWN = "entry_unknown"
     ENTRY_WITHOUT_ROUND = "entry_without_round"
     NO_ROUTES = "no_routes"
@@ -309,6 +310,14 @@ def _check_ids(nodes: tuple[object, ...]) -> Iterator[Finding]:
                 "give it a name of its own",
             )
             continue
+        description = cast("object", node.description)
+        if not isinstance(description, str):
+            yield Finding(
+                FindingCode.DESCRIPTION_INVALID,
+                node.id,
+                f"its description is {description!r}",
+                "describe it in a few words",
+            )
         seen[node.id] += 1
         if seen[node.id] == 2:
             yield Finding(

@@ -17,6 +17,8 @@ from dataclasses import field as with_default
 from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from turnwarden.engine.checking import as_tuple, check_type
+
 __all__ = [
     "Reducer",
     "Route",
@@ -147,6 +149,8 @@ def fan_out(
         >>> fan_out(["search", "read"], join="answer", merge={"notes": operator.add}).branches
         ('search', 'read')
     """
-    names = (nodes,) if isinstance(nodes, str) else tuple(nodes)
+    names = (nodes,) if isinstance(nodes, str) else as_tuple("nodes", nodes, "ids of nodes")
+    if merge is not None:
+        check_type("merge", merge, Mapping)
     reducers = MappingProxyType(dict(merge or {}))
     return Route(RouteKind.FAN_OUT, target=join, branches=names, merge=reducers)

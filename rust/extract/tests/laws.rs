@@ -275,6 +275,7 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "{\"content\":\"n\"//\n|",
         "{content:```\"n\"//\n|",
         "[{{name:a\"\"args\":h｝",
+        "```tool_call{name:\"\",\"t:\",",
         "{\"name\":\"h\",\"arguments\":{}}\n```{\"o\":1,\"next\":[{\"mcp\":\"a\"}]}\n```",
         "{content:\",\"next\":[<,)<",
         "<tool_call>p{a</tool_call>",

@@ -34,6 +34,11 @@ impl Look<'_> {
 
     /// The byte behind the string that begins at `at`.
     fn after_string(&self, at: usize) -> Option<u8> {
+        self.string_end(at).map(|(_, byte)| byte)
+    }
+
+    /// Where the string ends that begins at `at`, and the byte behind it.
+    fn string_end(&self, at: usize) -> Option<(usize, u8)> {
         let bytes = self.input.bytes();
         let mut end = at + 1;
         loop {
@@ -45,7 +50,15 @@ impl Look<'_> {
                 _ => end += 1,
             }
         }
-        self.next(end + 1).map(|(_, byte)| byte)
+        self.next(end + 1).map(|(_, byte)| (end, byte))
+    }
+
+    /// Whether a string that ends at `end` may be a key that has lost its closing quote: its text
+    /// ends in a colon or in what opens a value.
+    fn may_run_on(&self, end: usize) -> bool {
+        let text = self.input.bytes().get(..end).unwrap_or_default();
+        let last = text.trim_ascii_end().last();
+        last.is_none_or(|byte| b":[{,".contains(byte) || !byte.is_ascii())
     }
 
     fn balanced(&self) -> bool {
@@ -81,10 +94,13 @@ impl Look<'_> {
     fn comma_in_object(&self, from: usize) -> Option<Verdict> {
         let broken = self.context.quotes > 0;
         match self.next(from)? {
-            (at, b'"') => match self.after_string(at)? {
-                b':' => verdict(self.balanced()),
-                b',' | b'}' | b']' => verdict(false),
-                byte if broken && (byte == b'"' || byte.is_ascii_alphabetic()) => verdict(false),
+            (at, b'"') => match self.string_end(at)? {
+                (_, b':') => verdict(self.balanced()),
+                (end, b',' | b'}' | b']') if !broken && self.may_run_on(end) => None,
+                (_, b',' | b'}' | b']') => verdict(false),
+                (_, byte) if broken && (byte == b'"' || byte.is_ascii_alphabetic()) => {
+                    verdict(false)
+                }
                 _ => None,
             },
             (_, byte) if byte.is_ascii_alphabetic() && !self.context.pairs_up() => verdict(false),
