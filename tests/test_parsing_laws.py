@@ -107,6 +107,31 @@ def test_healing_raises_nothing_but_its_error(text: str) -> None:
     assert vectors.same(again, value)
 
 
+def is_part_of(part: Any, whole: Any) -> bool:
+    """Whether `part` is `whole` with members, items and ends of scalars missing at its end."""
+    match part, whole:
+        case dict(), dict():
+            return all(key in whole and is_part_of(part[key], whole[key]) for key in part)
+        case list(), list():
+            return len(part) <= len(whole) and all(map(is_part_of, part, whole))
+        case str(), str():
+            return whole.startswith(part)
+        case ((int() | float()), float()) if not isinstance(part, bool):
+            return True  # The exponent may be what was cut.
+        case int(), int() if not isinstance(part, bool):
+            return str(whole).startswith(str(part))
+        case _:
+            return vectors.same(part, whole)
+
+
+@given(objects, st.data())
+@settings(max_examples=300)
+def test_what_a_cut_text_closed_is_kept(value: dict[str, Any], data: st.DataObject) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    cut = data.draw(st.integers(1, len(text)))
+    assert is_part_of(turnwarden.repair_json(text[:cut]), value)
+
+
 @given(
     st.text(st.characters(exclude_categories=["Cs"])),
     st.lists(

@@ -273,7 +273,7 @@ impl Reader {
             let key = decide::begins_key(&mut self.ahead, 0, input)?;
             let quoted = matches!(next, Tok::Str | Tok::OpenStr);
             if !key && whole && self.bare.gap == Sep::Comma && quoted {
-                let key = decide::lacks_colon(&mut self.ahead, 0, input)?
+                let key = decide::stands_for_key(&mut self.ahead, input)?
                     || decide::lacks_closing_quote(&mut self.ahead, 0, input)?;
                 return Some(key || (next == Tok::OpenStr && input.last));
             }

@@ -286,17 +286,24 @@ fn lacks_comma(ahead: &mut Ahead, index: usize, input: Input<'_>) -> Option<bool
     ends_item(ahead, index + 1, input)
 }
 
-/// Whether a string that begins at the token with this index is a key whose colon is missing.
-pub(super) fn lacks_colon(ahead: &mut Ahead, index: usize, input: Input<'_>) -> Option<bool> {
-    if ahead.token(index, input)?.tok != Tok::Str {
+/// Whether the string at which `ahead` starts is a key though no colon follows it: its colon is
+/// missing, or its value too.
+pub(super) fn stands_for_key(ahead: &mut Ahead, input: Input<'_>) -> Option<bool> {
+    if ahead.token(0, input)?.tok != Tok::Str {
         return Some(false);
     }
-    let value = ahead.token(index + 1, input)?;
-    let begins = matches!(
-        value.tok,
-        Tok::Str | Tok::Number | Tok::Literal | Tok::OpenBrace | Tok::OpenBracket
-    );
-    Some(begins && value.gap != Gap::None)
+    let next = ahead.token(1, input)?;
+    Some(match next.tok {
+        Tok::End | Tok::Closer | Tok::CloseBrace => true,
+        Tok::Str | Tok::Number | Tok::Literal | Tok::OpenBrace | Tok::OpenBracket => {
+            next.gap != Gap::None
+        }
+        Tok::Comma => {
+            let after = ahead.token(2, input)?.tok;
+            matches!(after, Tok::CloseBrace | Tok::End) || begins_key(ahead, 2, input)?
+        }
+        _ => false,
+    })
 }
 
 /// Bytes of a key that has lost a quote.

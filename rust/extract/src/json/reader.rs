@@ -234,6 +234,8 @@ pub struct Reader {
     pub(super) entry: Entry,
     /// A comma that has been read but not written.
     pub(super) comma: Option<usize>,
+    /// Where punctuation was last noted as translated.
+    pub(super) noted: Option<usize>,
     /// The member of the scalar being read.
     pub(super) open_member: Option<usize>,
     pub(super) root_kind: Option<Kind>,
@@ -289,6 +291,7 @@ impl Reader {
             huge_numbers: Vec::new(),
             entry: Entry::default(),
             comma: None,
+            noted: None,
             open_member: None,
             root_kind: None,
             last_kind: Kind::Null,

@@ -7,7 +7,6 @@ use super::glyph::{Glyph, Quote, Seen};
 use super::kinds::{ErrorKind, RepairKind};
 use super::reader::{Flow, Kind, Reader, State};
 use super::stack::Frame;
-use crate::Repair;
 
 impl Reader {
     pub(super) fn step_value(&mut self, input: Input<'_>) -> Flow {
@@ -144,13 +143,10 @@ impl Reader {
         if !(structure && seen.length > 1 || seen.glyph == Glyph::Semicolon) {
             return;
         }
-        let repair = Repair {
-            kind: RepairKind::PunctuationTranslated,
-            offset: at,
-        };
         // A step that waits for more text is taken again.
-        if self.repairs.last() != Some(&repair) {
-            self.repair(repair.kind, at);
+        if self.noted != Some(at) {
+            self.noted = Some(at);
+            self.repair(RepairKind::PunctuationTranslated, at);
         }
     }
 
