@@ -244,6 +244,62 @@ def test_many_small_deltas_are_put_together() -> None:
     assert stream.reply.tool_calls[0].arguments == {"x": "ab" * 100_000}
 
 
+def blocks_of(events: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Give the content blocks of Anthropic events, which must come one after the other."""
+    blocks: list[tuple[str, str]] = []
+    is_open = False
+    for event in events:
+        match event["type"]:
+            case "content_block_start":
+                assert (is_open, event["index"]) == (False, len(blocks))
+                is_open = True
+                block = event["content_block"]
+                blocks.append((block.get("name", block["type"]), ""))
+            case "content_block_delta":
+                assert (is_open, event["index"]) == (True, len(blocks) - 1)
+                (text,) = (value for key, value in event["delta"].items() if key != "type")
+                blocks[-1] = (blocks[-1][0], blocks[-1][1] + text)
+            case "content_block_stop":
+                assert (is_open, event["index"]) == (True, len(blocks) - 1)
+                is_open = False
+            case _:
+                assert not is_open
+    return blocks
+
+
+def test_what_interleaves_becomes_blocks_one_after_the_other() -> None:
+    deltas = [
+        chunk(
+            tool_calls=[call("", name="f", index=0, id="a"), call("", name="g", index=1, id="b")]
+        ),
+        chunk(tool_calls=[call('{"y":2,', index=1), call('{"x":1,"w":', index=0)]),
+        chunk(content="Hm, "),
+        chunk(tool_calls=[call('"z":3}', index=1)]),
+        chunk(content="so.", reasoning_content="thought"),
+        chunk(tool_calls=[call("4}", index=0)]),
+        chunk("tool_calls"),
+    ]
+    reply, events = run(deltas, ResponseParser(buffer_arguments=False))
+    assert calls(reply) == [("a", "f", '{"x":1,"w":4}'), ("b", "g", '{"y":2,"z":3}')]
+    # The first call streams while it is open, the second waits for its end.
+    seen = [(event.index, event.delta) for event in events if event.type == "tool_call_arguments"]
+    assert seen[0] == (0, '{"x":1')
+    assert [index for index, _ in seen] == [0] * (len(seen) - 1) + [1]
+    blocks = blocks_of(to_anthropic_events(events))
+    assert blocks[0] == ("f", '{"x":1,"w":4}')
+    assert ("g", '{"y":2,"z":3}') in blocks
+    said = "".join(text for kind, text in blocks if kind == "text")
+    assert (said, dict(blocks)["thinking"]) == ("Hm, so.", "thought")
+
+
+def test_a_call_that_is_refused_while_it_streams_does_not_hold_back_the_text() -> None:
+    parser = ResponseParser(buffer_arguments=False)
+    stream = parser.stream()
+    text = '<tool_call>{"name": "f", "arguments": {"a": 1, "b": 1e999}}</tool_call>on'
+    events = [event for character in text for event in stream.feed(character)]
+    assert blocks_of(to_anthropic_events(events))[1] == ("text", "on")
+
+
 def pieces(text: str, size: int) -> Iterator[str]:
     return (text[start : start + size] for start in range(0, len(text), size))
 

@@ -339,9 +339,12 @@ class _OpenAIChunks:
 
 
 class _AnthropicEvents:
-    """Writes the events of an Anthropic message stream: one content block after the other."""
+    """Writes the events of an Anthropic message stream: one content block after the other.
 
-    __slots__ = ("_block", "_calls", "_index", "_message")
+    Text and reasoning that come while a call is open wait until its block is over.
+    """
+
+    __slots__ = ("_block", "_calls", "_index", "_message", "_open_name", "_waiting")
 
     def __init__(self, model: str, id: str | None) -> None:
         _option("model", model, str)
@@ -360,6 +363,8 @@ class _AnthropicEvents:
         self._calls = _Calls()
         self._index = -1
         self._block: object = None
+        self._open_name: str | None = None
+        self._waiting: list[TextDelta | ReasoningDelta] = []
 
     def _begin(self) -> Iterator[dict[str, Any]]:
         if self._message is not None:
@@ -369,13 +374,17 @@ class _AnthropicEvents:
     def _end_block(self) -> Iterator[dict[str, Any]]:
         if self._block is not None:
             yield {"type": "content_block_stop", "index": self._index}
-            self._block = None
+            self._block = self._open_name = None
+        waiting, self._waiting = self._waiting, []
+        for event in waiting:
+            yield from self.write(event)
 
     def _open(self, block: object, content: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Begin a content block, unless it is the one that is open."""
-        if self._block == block:
-            return
-        yield from self._end_block()
+        while self._block is not None:
+            if self._block == block:
+                return
+            yield from self._end_block()
         self._block = block
         self._index += 1
         yield {"type": "content_block_start", "index": self._index, "content_block": content}
@@ -387,6 +396,7 @@ class _AnthropicEvents:
         content: dict[str, Any] = {"type": "tool_use", "id": started.id, "name": started.name}
         content["input"] = {}
         yield from self._open(("call", started.index), content)
+        self._open_name = started.name
 
     def _arguments(self, delta: str) -> dict[str, Any]:
         return self._delta({"type": "input_json_delta", "partial_json": delta})
@@ -394,6 +404,8 @@ class _AnthropicEvents:
     def write(self, event: Event) -> Iterator[dict[str, Any]]:
         yield from self._begin()
         match event:
+            case TextDelta() | ReasoningDelta() if self._open_name is not None:
+                self._waiting.append(event)
             case TextDelta(text):
                 yield from self._open("text", {"type": "text", "text": ""})
                 yield self._delta({"type": "text_delta", "text": text})
@@ -416,9 +428,14 @@ class _AnthropicEvents:
                     yield self._arguments(call.arguments_json)
                 yield from self._end_block()
             case ReplyFinished(reply):
-                yield from self._end_block()
+                while self._block is not None:
+                    yield from self._end_block()
                 yield from self._finish(reply)
-            case TextRetracted() | ParseFault():
+            case ParseFault(kind, name=name):
+                # The call that is open was refused: it has no end of its own.
+                if name and name == self._open_name and kind != "type_mismatch":
+                    yield from self._end_block()
+            case TextRetracted():
                 pass
 
     def _finish(self, reply: Reply) -> Iterator[dict[str, Any]]:

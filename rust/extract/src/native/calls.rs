@@ -207,6 +207,11 @@ impl Call {
         }
     }
 
+    /// Whether an opening brace can be the next character of the arguments.
+    fn may_hold_object(&self) -> bool {
+        self.scan.in_string || self.text().trim_end().ends_with([':', ',', '['])
+    }
+
     fn text(&self) -> &str {
         match &self.source {
             Source::Json(text) => text,
@@ -382,11 +387,6 @@ impl Table {
         self.calls
     }
 
-    /// The call that was spoken of last.
-    pub(crate) const fn last(&self) -> Option<usize> {
-        self.last
-    }
-
     /// How much may be written for one call.
     pub(crate) const fn limits(&self) -> WriteLimits {
         self.limits
@@ -469,7 +469,7 @@ impl Table {
         }
         if delta.id.is_none()
             && delta.name.is_none()
-            && let Some(position) = delta.position.filter(|&place| place < self.calls.len())
+            && let Some(position) = delta.position.filter(|&place| self.is_open(place))
         {
             return Some(position);
         }
@@ -482,12 +482,21 @@ impl Table {
             return None;
         }
         let last = self.last.and_then(|place| self.calls.get(place))?;
-        let open = match last.progress() {
-            Progress::Blank => last.name.is_some(),
-            Progress::Open => !begins_object(&delta.arguments),
-            Progress::Complete(_) => false,
+        let continued = match last.progress() {
+            Progress::Blank => last.name.is_some() && !last.ended,
+            Progress::Open => {
+                !last.ended && (last.may_hold_object() || !begins_object(&delta.arguments))
+            }
+            // White space behind the arguments begins nothing.
+            Progress::Complete(_) => is_nothing(&delta.arguments),
         };
-        (open && !last.ended).then_some(self.last).flatten()
+        continued.then_some(self.last).flatten()
+    }
+
+    /// Whether arguments of the call at `place` may still come.
+    fn is_open(&self, place: usize) -> bool {
+        let call = self.calls.get(place);
+        call.is_some_and(|call| !call.ended && !matches!(call.progress(), Progress::Complete(_)))
     }
 
     /// Whether a fragment continues that call rather than begin another.

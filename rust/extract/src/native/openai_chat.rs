@@ -96,9 +96,10 @@ impl ChatReader {
             Kind::Null => {}
             Kind::List => {
                 let calls = calls.items();
-                let several = calls.len() > 1;
+                // Several that say nothing of themselves are told apart by where they stand.
+                let by_position = calls.len() > 1 && calls.iter().all(is_bare);
                 for (position, call) in calls.iter().enumerate() {
-                    self.call(call, several.then_some(position), form, sink);
+                    self.call(call, by_position.then_some(position), form, sink);
                 }
             }
             Kind::Object => self.call(calls, None, form, sink),
@@ -207,6 +208,17 @@ impl ChatReader {
         self.slots = self.slots.wrapping_add(1);
         slot
     }
+}
+
+/// Whether a call says nothing of itself but its arguments.
+fn is_bare<V: View>(call: &V) -> bool {
+    let named = |call: &V| call.string(Key::Name).is_some_and(|name| !name.is_empty());
+    call.number(Key::Index).is_none()
+        && identifier(call, &[Key::Id, Key::CallId]).is_none()
+        && !named(call)
+        && !call
+            .get(Key::Function)
+            .is_some_and(|function| named(&function))
 }
 
 /// Reasoning under the names that servers of open models give it. Several may carry the same

@@ -377,15 +377,13 @@ impl Builder {
         }
     }
 
-    /// Passes on the values that were closed of the call that was spoken of last, for parsers
-    /// that do not buffer arguments.
+    /// Passes on the values that were closed of the first call that is not over, for parsers
+    /// that do not buffer arguments: those of later calls wait, so that calls never interleave.
     fn pass_arguments(&mut self) {
         if self.parser.options().buffer_arguments {
             return;
         }
-        let Some(place) = self.table.last() else {
-            return;
-        };
+        let place = self.completed;
         let (Some(call), Some(entry)) =
             (self.table.calls().get(place), self.entries.get_mut(place))
         else {

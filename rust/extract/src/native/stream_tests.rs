@@ -174,6 +174,47 @@ fn indexes_that_count_fragments_make_no_other_calls() {
 }
 
 #[test]
+fn indexes_that_count_fragments_are_seen_whatever_a_fragment_begins_with() {
+    assert_eq!(
+        chat_calls(&[
+            r#"[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]"#,
+            r#"[{"index":1,"function":{"arguments":"{\"y\":[1, "}}]"#,
+            r#"[{"index":2,"function":{"arguments":"{\"z\":\""}}]"#,
+            r#"[{"index":3,"function":{"arguments":"{\"}]}"}}]"#,
+            r#"[{"index":4,"function":{"arguments":"}"}}]"#,
+            r#"[{"index":5,"function":{"arguments":"\n"}}]"#,
+        ]),
+        ["a f {\"x\":{\"y\":[1, {\"z\":\"{\"}]}}\n"]
+    );
+}
+
+#[test]
+fn fragments_without_an_index_go_by_position_only_when_all_of_a_delta_do() {
+    let begun = [
+        r#"[{"id":"a","function":{"name":"f","arguments":"{"}}]"#,
+        r#"[{"id":"b","function":{"name":"g","arguments":"{"}}]"#,
+    ];
+    let by_position = r#"[{"function":{"arguments":"}"}},{"function":{"arguments":"}"}}]"#;
+    assert_eq!(
+        chat_calls(&[begun[0], begun[1], by_position]),
+        ["a f {}", "b g {}"]
+    );
+    // The first call is complete, so both belong to the second.
+    let whole = r#"[{"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]"#;
+    let parts = r#"[{"function":{"arguments":"\"y\":"}},{"function":{"arguments":"2}"}}]"#;
+    assert_eq!(
+        chat_calls(&[whole, begun[1], parts]),
+        [r#"a f {"x":1}"#, r#"b g {"y":2}"#]
+    );
+    // The first of these goes on with the last call, and a new one begins behind it.
+    let mixed = r#"[{"function":{"arguments":"}"}},{"id":"c","function":{"name":"h","arguments":"{"}},{"function":{"arguments":"}"}}]"#;
+    assert_eq!(
+        chat_calls(&[whole, begun[1], mixed]),
+        [r#"a f {"x":1}"#, "b g {}", "c h {}"]
+    );
+}
+
+#[test]
 fn arguments_before_name_and_id_are_kept() {
     assert_eq!(
         chat_calls(&[
