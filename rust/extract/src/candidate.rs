@@ -287,7 +287,11 @@ impl Machine {
             let in_object = candidate.reading.kind() == Some(Kind::Object);
             let key = candidate.reading.key(member);
             let first = candidate.seen == 0;
-            if candidate.reading.is_kind_open(member) {
+            let item = key.is_empty() && member.kind == Kind::String;
+            let may_be_key = item
+                && !candidate.reading.is_over()
+                && !candidate.reading.is_closed(candidate.seen);
+            if may_be_key || candidate.reading.is_kind_open(member) {
                 return;
             }
             if in_object && first && key == "content" && member.kind == Kind::String {

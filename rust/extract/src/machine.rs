@@ -231,6 +231,7 @@ pub(crate) struct Saved {
     fence: Option<OpenFence>,
     pending: Option<Pending>,
     fresh: bool,
+    after_reasoning: bool,
     done: usize,
 }
 
@@ -423,6 +424,7 @@ impl Machine {
             fence: self.fence.clone(),
             pending: self.pending.clone(),
             fresh: self.fresh,
+            after_reasoning: self.after_reasoning,
             done: self.done,
         }
     }
@@ -438,6 +440,7 @@ impl Machine {
         self.fence = saved.fence;
         self.pending = saved.pending;
         self.fresh = saved.fresh;
+        self.after_reasoning = saved.after_reasoning;
         self.done = saved.done;
     }
 
@@ -464,6 +467,7 @@ impl Machine {
 
     /// A payload was found: the fence around it is dropped, and bare JSON before it is text.
     pub(crate) fn settle_as_payload(&mut self, input: Input<'_>) {
+        self.after_reasoning = false;
         if self.pending.is_some() {
             self.settle_as_text(input);
         }

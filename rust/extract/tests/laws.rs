@@ -131,11 +131,129 @@ fn pieces() -> Vec<String> {
     pieces
 }
 
+/// What JSON and the marks around it are made of, for mixtures that are nearly calls.
+const SCRAPS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "｛",
+    "｝",
+    "\"",
+    "\"",
+    "\"\"",
+    "'",
+    "“",
+    "”",
+    "\\",
+    "\\\"",
+    "\\n",
+    ":",
+    "：",
+    ",",
+    "，",
+    ";",
+    "=",
+    "+",
+    "|",
+    "<",
+    ">",
+    "/",
+    "//",
+    "/*",
+    "*/",
+    "#",
+    "…",
+    " ",
+    "\n",
+    "\n\n",
+    "\u{feff}",
+    "`",
+    "```",
+    "~~~",
+    "a",
+    "p",
+    "q",
+    "é",
+    "1",
+    "-",
+    "2.5",
+    "null",
+    "True",
+    "name:",
+    "\"name\":",
+    "{name:",
+    "{\"name\":\"",
+    "\"f\"",
+    "arguments:",
+    "\"arguments\":",
+    "\"args\":",
+    "\"parameters\":",
+    "{}",
+    "[]",
+    "content:",
+    "{content:",
+    "{\"content\":\"",
+    "\"n\"",
+    "\"next\":[",
+    "next:",
+    "{\"mcp\":\"a\"}",
+    "mcp:",
+    "\"mcp\":",
+    "function:",
+    "functionCall:",
+    "tool_calls:",
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    "<toolcall>",
+    "<function=f>",
+    "<parameter=p>",
+    "```json\n",
+    "```tool_call\n",
+    "\n```",
+    "```\n",
+    "```python\n",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+    "<|im_end|>",
+    "</s>",
+    "f(",
+    "[f(",
+    "p=",
+    "print(",
+];
+
 fn reply_text() -> impl Strategy<Value = String> {
     let comments = ["// note\n", "/* a", "*/"].map(str::to_owned);
     let pieces = [pieces(), comments.to_vec()].concat();
-    proptest::collection::vec(proptest::sample::select(pieces), 0..14)
-        .prop_map(|pieces| pieces.concat())
+    let markers = proptest::collection::vec(proptest::sample::select(pieces), 0..14)
+        .prop_map(|pieces| pieces.concat());
+    let scraps = proptest::collection::vec(proptest::sample::select(SCRAPS), 0..20)
+        .prop_map(|scraps| scraps.concat());
+    prop_oneof![markers, scraps]
+}
+
+/// The ways to read a reply that change what its characters mean.
+fn options() -> impl Strategy<Value = Options> {
+    let tools = r#"[{"name": "f", "parameters": {"type": "object", "properties": {"p": {"type": "string"}}}},
+        {"name": "ping", "parameters": {"type": "object", "properties": {}}}]"#;
+    let tools = Tools::from_json(tools).unwrap();
+    (any::<[bool; 3]>()).prop_map(move |[reasoning_open, calls_in_reasoning, typed]| Options {
+        reasoning_open,
+        calls_in_reasoning,
+        tools: typed.then(|| tools.clone()),
+        ..Options::default()
+    })
+}
+
+/// As many as CI runs, or `LAW_CASES`.
+fn cases() -> u32 {
+    let cases = std::env::var("LAW_CASES");
+    cases.map_or(400, |cases| cases.parse().unwrap())
 }
 
 fn shape(reply: &Reply) -> String {
@@ -226,14 +344,16 @@ fn streamed(parser: &Parser, text: &str, lengths: &[usize]) -> Reply {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_byte_is_accounted_for_and_every_split_gives_the_same(
         text in reply_text(),
         lengths in proptest::collection::vec(1_usize..9, 1..5),
+        options in options(),
     ) {
-        let parser = Parser::new(Options::default()).unwrap();
+        let unbuffered = Options { buffer_arguments: false, ..options.clone() };
+        let parser = Parser::new(options).unwrap();
         let reply = parser.parse(&text);
         let mut at = 0;
         for (_, span) in &reply.spans {
@@ -248,7 +368,6 @@ proptest! {
         let whole = shape(&reply);
         prop_assert_eq!(shape(&streamed(&parser, &text, &[1])), whole.clone(), "{:?}", &text);
         prop_assert_eq!(shape(&streamed(&parser, &text, &lengths)), whole.clone(), "{:?}", &text);
-        let unbuffered = Options { buffer_arguments: false, ..Options::default() };
         let parser = Parser::new(unbuffered).unwrap();
         prop_assert_eq!(shape(&streamed(&parser, &text, &lengths)), whole, "{:?}", &text);
     }
@@ -278,6 +397,8 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "```tool_call{name:\"\",\"t:\",",
         "{\"name\":\"h\",\"arguments\":{}}\n```{\"o\":1,\"next\":[{\"mcp\":\"a\"}]}\n```",
         "{content:\",\"next\":[<,)<",
+        "{\"role\": \"assistant\", \"tool_calls\": [{\"name\": \"a\", \"arguments\": {\"x\": 1}}\"next\": [{\"mcp\": \"a\", \"args\": {}}]}",
+        "</think>{\"foo\": 1, \"next\": [{\"mcp\": \"a\"}]}<answer>",
         "<tool_call>p{a</tool_call>",
         "<function=p>{a</function>",
         "<ifm|tool_call>p{a</ifm|tool_call>",

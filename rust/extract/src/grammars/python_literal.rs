@@ -45,6 +45,8 @@ enum Shape {
     Value,
     /// A dictionary, before a key.
     Key,
+    /// A dictionary, between a key and its colon.
+    Colon,
     Set,
 }
 
@@ -84,6 +86,9 @@ impl Reader<'_> {
                 '{' => self.open(Shape::Braces, '{')?,
                 ']' | ')' | '}' => {
                     if self.frames.is_empty() {
+                        return Err(self.failure());
+                    }
+                    if self.inside() == Some(Shape::Colon) {
                         return Err(self.failure());
                     }
                     self.at += 1;
@@ -151,7 +156,7 @@ impl Reader<'_> {
                 at: self.at,
             });
         }
-        self.begin_item();
+        self.begin_item()?;
         self.at += 1;
         let open = self.json.len();
         self.json.push(opener);
@@ -165,26 +170,43 @@ impl Reader<'_> {
         Ok(())
     }
 
+    fn inside(&self) -> Option<Shape> {
+        self.frames.last().map(|frame| frame.shape)
+    }
+
     /// Writes the comma before an item.
-    fn begin_item(&mut self) {
+    fn begin_item(&mut self) -> Result<(), Failure> {
+        let failure = self.failure();
         let length = self.json.len();
         let Some(frame) = self.frames.last_mut() else {
-            return;
+            return Ok(());
         };
+        let after_key = match frame.shape {
+            Shape::Colon => true,
+            // It may be one.
+            Shape::Braces => frame.items > 0,
+            _ => false,
+        };
+        if after_key {
+            return Err(failure);
+        }
         if frame.items > 0 && frame.shape != Shape::Value {
             self.json.push(',');
             frame.item = length + 1;
         } else {
             frame.item = length;
         }
+        Ok(())
     }
 
     /// A value is complete within the container that is open.
     fn item_done(&mut self) {
         if let Some(frame) = self.frames.last_mut() {
             frame.items += 1;
-            if frame.shape == Shape::Value {
-                frame.shape = Shape::Key;
+            match frame.shape {
+                Shape::Value => frame.shape = Shape::Key,
+                Shape::Key => frame.shape = Shape::Colon,
+                _ => {}
             }
         }
     }
@@ -204,7 +226,7 @@ impl Reader<'_> {
         let Some(frame) = self.frames.last_mut() else {
             return Err(failure);
         };
-        if !matches!(frame.shape, Shape::Braces | Shape::Key) || frame.items == 0 {
+        if !matches!(frame.shape, Shape::Braces | Shape::Colon) || frame.items == 0 {
             return Err(failure);
         }
         frame.items -= 1;
@@ -242,6 +264,14 @@ impl Reader<'_> {
                 self.json.push(']');
             }
             Shape::Braces | Shape::Key => self.json.push('}'),
+            Shape::Colon => {
+                // A key that was cut off before its value.
+                self.json.truncate(frame.item);
+                if self.json.ends_with(',') {
+                    self.json.pop();
+                }
+                self.json.push('}');
+            }
             Shape::Value => {
                 self.json.push_str("null}");
             }
@@ -261,7 +291,7 @@ impl Reader<'_> {
     }
 
     fn scalar(&mut self, next: char) -> Result<(), Failure> {
-        self.begin_item();
+        self.begin_item()?;
         if let Some((prefix, quote)) = string_prefix(self.rest()) {
             return self.strings(prefix, quote);
         }
@@ -604,6 +634,9 @@ mod tests {
             ("'abc", r#""abc""#),
             ("[1, {'a': 'b", r#"[1,{"a":"b"}]"#),
             ("{'a': ", r#"{"a":null}"#),
+            ("{'a': 1, 'b", r#"{"a":1}"#),
+            ("{'a': {'x': 1, 'b'", r#"{"a":{"x":1}}"#),
+            ("{'a': 'x, ', 'b", r#"{"a":"x, "}"#),
         ] {
             let literal = literal(python, 0, 512).unwrap();
             assert_eq!(literal.json, expected);
@@ -619,6 +652,12 @@ mod tests {
             "]",
             ": 1",
             "{{'a': 1}: 2}",
+            "{'a': 1, 'b'}",
+            "{'a': 1, 'b', 'c': 2}",
+            "{'a': b: 2}",
+            "{'a': b:",
+            "{1 2: 3}",
+            "{1 2}",
             "{(('a',), {('b',): 1}): 2}",
         ] {
             assert!(literal(python, 0, 512).is_err(), "{python}");
