@@ -110,6 +110,8 @@ pub(super) struct Ahead {
     count: usize,
     at: usize,
     gap: Gap,
+    /// Whether white space is escaped, as in a document that was escaped once.
+    pub(super) escaped: bool,
     partial: Partial,
     /// One for each quote at most.
     far: Vec<FarEnd>,
@@ -129,6 +131,7 @@ impl Ahead {
             count: 0,
             at: 0,
             gap: Gap::None,
+            escaped: false,
             partial: Partial::None,
             far: Vec::new(),
             work: 0,
@@ -188,6 +191,17 @@ impl Ahead {
             match seen.glyph {
                 Glyph::Space => self.gap = self.gap.max(Gap::Space),
                 Glyph::Newline => self.gap = Gap::Newline,
+                Glyph::Backslash if self.escaped => match input.bytes().get(self.at + 1) {
+                    Some(b'n' | b'r') => {
+                        self.gap = Gap::Newline;
+                        self.at += 1;
+                    }
+                    Some(b't') => {
+                        self.gap = self.gap.max(Gap::Space);
+                        self.at += 1;
+                    }
+                    _ => return self.lex(seen, input),
+                },
                 _ => return self.lex(seen, input),
             }
             self.at += seen.length;
@@ -317,6 +331,16 @@ impl Ahead {
                     None if input.last => self.at += 1,
                     None => return false,
                 }
+                continue;
+            }
+            let rest = bytes.get(self.at..).unwrap_or_default();
+            if quote == Quote::EscapedDouble && rest.starts_with(b"\\\\") {
+                // A backslash, which escapes what follows it.
+                self.at += match (rest.get(2), rest.get(3)) {
+                    (Some(b'\\'), Some(b'\\' | b'"')) => 4,
+                    (Some(b'\\'), None) | (None, _) if !input.last => return false,
+                    _ => 2,
+                };
                 continue;
             }
             match quote_at(input, self.at, quote) {

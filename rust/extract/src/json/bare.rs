@@ -90,6 +90,10 @@ impl Reader {
                     self.take_bare(seen);
                 }
                 Glyph::Space | Glyph::Newline => self.take_gap(seen),
+                Glyph::Backslash if self.escaped => match self.escaped_space(seen, input) {
+                    Flow::Go if self.state == State::Bare => {}
+                    other => return other,
+                },
                 _ => match self.bare_mark(seen, input) {
                     Flow::Go if self.state == State::Bare => {}
                     other => return other,
@@ -124,6 +128,19 @@ impl Reader {
         };
         self.bare.gap = self.bare.gap.max(gap);
         self.at += seen.length;
+    }
+
+    /// A backslash in a document that was escaped once: white space, most often.
+    fn escaped_space(&mut self, seen: Seen, input: Input<'_>) -> Flow {
+        let gap = match input.bytes().get(self.at + 1) {
+            None if !input.last => return Flow::More,
+            Some(b'n' | b'r') => Sep::Newline,
+            Some(b't') => Sep::Space,
+            _ => return self.bare_mark(seen, input),
+        };
+        self.bare.gap = self.bare.gap.max(gap);
+        self.at += 2;
+        Flow::Go
     }
 
     fn bare_mark(&mut self, seen: Seen, input: Input<'_>) -> Flow {
@@ -182,11 +199,6 @@ impl Reader {
                     && self.bare_is_scalar(input) =>
             {
                 self.end_bare(input)
-            }
-            Glyph::Backslash if self.escaped && matches!(next, Some(b'n' | b't' | b'r')) => {
-                self.bare.gap = self.bare.gap.max(Sep::Newline);
-                self.at += 2;
-                Flow::Go
             }
             Glyph::Backslash if self.escaped && next == Some(b'"') => {
                 self.look(self.at + 2);

@@ -75,7 +75,9 @@ impl Reader {
                 Some(Flow::Go)
             }
             (Glyph::Backslash, Some(b'n' | b't' | b'r')) => {
-                self.repair(RepairKind::BackslashDropped, self.at);
+                if !self.escaped {
+                    self.repair(RepairKind::BackslashDropped, self.at);
+                }
                 self.at += 2;
                 Some(Flow::Go)
             }

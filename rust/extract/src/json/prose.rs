@@ -13,20 +13,7 @@ use super::number::{Scalar, scalar};
 use super::reader::{Flow, Kind, Mode, Reader, State, Status};
 use super::stack::Frame;
 use std::sync::{Arc, LazyLock};
-
-/// Tags whose blocks hold reasoning.
-const REASONING: [&str; 8] = [
-    "think",
-    "thinking",
-    "reasoning",
-    "thought",
-    "reflection",
-    "scratch_pad",
-    "seed:think",
-    "mm:think",
-];
-/// The longest tag: `</scratch_pad>`.
-const TAG_LENGTH: usize = 14;
+use turnwarden_cleanup::REASONING;
 
 /// What ends a value in a document: the fence around it.
 pub(super) static FENCES: LazyLock<Arc<[Closer]>> =
@@ -48,16 +35,15 @@ pub(super) struct Document {
     noted: bool,
     /// The tag of the reasoning block that is open, as an index.
     reasoning: Option<usize>,
-    reasoning_start: usize,
     /// The first thing that might be a value if nothing better comes.
     weak: Option<usize>,
     error: Option<Error>,
     incomplete: bool,
     looking: bool,
-    /// Where the first value begins in the output, and whether it was an object.
+    /// What the last value was.
     last_object: bool,
+    last_string: bool,
     accept_weak: bool,
-    comma: bool,
     scalar_start: Option<usize>,
     /// Where the value being read begins in the output.
     value_out: usize,
@@ -101,6 +87,11 @@ impl Reader {
         let at = self.at;
         let bytes = input.bytes();
         let rest = bytes.get(at..).unwrap_or_default();
+        if let Some(flow) = self.tag(rest, input) {
+            return flow;
+        }
+        // Another value may follow the last one.
+        let in_a_row = self.document.values > 0 && !self.document.noted;
         match seen.glyph {
             Glyph::OpenBrace if rest.get(1) == Some(&b'{') => {}
             Glyph::OpenBrace | Glyph::OpenBracket => return self.look_at_candidate(),
@@ -112,20 +103,16 @@ impl Reader {
             Glyph::Quote(_) | Glyph::Backslash if !self.document.begun => {
                 return self.look_at_candidate();
             }
-            Glyph::Comma if self.document.values > 0 && self.document.last_object => {
+            Glyph::Quote(_) | Glyph::Backslash if in_a_row && self.document.last_string => {
                 return self.look_at_candidate();
             }
-            Glyph::CloseBrace | Glyph::CloseBracket | Glyph::CloseParen
-                if self.document.values > 0 && !self.document.noted =>
-            {
+            Glyph::Comma if in_a_row || self.document.values > 0 && self.document.last_object => {
+                return self.look_at_candidate();
+            }
+            Glyph::CloseBrace | Glyph::CloseBracket | Glyph::CloseParen if in_a_row => {
                 self.repair(RepairKind::CloserDropped, at);
                 self.at += seen.length;
                 return Flow::Go;
-            }
-            Glyph::Other if rest.first() == Some(&b'<') => {
-                if let Some(flow) = self.tag(rest, input) {
-                    return flow;
-                }
             }
             Glyph::Other if rest.starts_with(b"~~~") => return self.fence(input),
             Glyph::Slash | Glyph::Hash if !self.document.begun || self.document.values > 0 => {
@@ -193,7 +180,6 @@ impl Reader {
             Some(Candidate::Prose) => {
                 self.document.looking = false;
                 if seen.glyph == Glyph::Comma && !self.document.noted {
-                    self.document.comma = true;
                     self.at += seen.length;
                     return Flow::Go;
                 }
@@ -229,7 +215,8 @@ impl Reader {
         };
         let fenced = first == Tok::OpenBracket && next.tok == Tok::Closer;
         let code = next.tok == Tok::Other || fenced;
-        if (strong && !code) || (weak && self.document.accept_weak) {
+        let in_a_row = self.document.values > 0 && !self.document.noted;
+        if (strong && !code) || (weak && (self.document.accept_weak || in_a_row)) {
             return Some(Candidate::Value);
         }
         if weak && self.document.weak.is_none() && self.document.values == 0 {
@@ -241,6 +228,10 @@ impl Reader {
     /// A quote at the very beginning: a string, an object without braces, or stray.
     fn quoted_document(&mut self, input: Input<'_>) -> Option<Candidate> {
         let first = self.ahead.token(0, input)?;
+        if self.document.values > 0 && first.tok != Tok::Str {
+            // The stray quote of one that was around the last value.
+            return Some(Candidate::Prose);
+        }
         let second = self.ahead.token(1, input)?;
         match (first.tok, second.tok) {
             (Tok::Str, Tok::Colon) => return Some(Candidate::Entry),
@@ -262,7 +253,8 @@ impl Reader {
 
     /// Whether a key follows the comma: the object was closed too early.
     fn reopens(&mut self, input: Input<'_>) -> Option<Candidate> {
-        let key = self.ahead.token(1, input)?.tok == Tok::Str
+        let key = self.document.last_object
+            && self.ahead.token(1, input)?.tok == Tok::Str
             && self.ahead.token(2, input)?.tok == Tok::Colon;
         Some(if key {
             Candidate::Entry
@@ -296,6 +288,9 @@ impl Reader {
             self.repair(RepairKind::OpenerAdded, self.at);
             self.document.value_out = self.out.len();
             self.document.value_members = self.members.len();
+            if self.document.values > 0 {
+                self.out.push(',');
+            }
             self.out.push('{');
             self.open_member(Kind::Object, self.at);
         }
@@ -316,9 +311,11 @@ impl Reader {
     pub(super) fn document_value(&mut self, complete: bool) -> Flow {
         self.document.values += 1;
         self.document.last_object = self.out.ends_with('}');
+        self.document.last_string = self.out.ends_with('"');
         self.document.incomplete |= !complete;
         self.document.mid_line = true;
         self.escaped = false;
+        self.ahead.escaped = false;
         self.cut = false;
         self.state = State::Around;
         self.last_string = None;
@@ -353,39 +350,31 @@ impl Reader {
 
     /// A tag at `self.at` that opens or closes reasoning.
     fn tag(&mut self, rest: &[u8], input: Input<'_>) -> Option<Flow> {
-        let rest = rest.get(..TAG_LENGTH.min(rest.len())).unwrap_or_default();
-        let closing = rest.starts_with(b"</");
-        let name = rest.get(1 + usize::from(closing)..).unwrap_or_default();
-        for (index, tag) in REASONING.iter().enumerate() {
-            let shared = name.len().min(tag.len());
-            let alike = name
-                .get(..shared)
-                .is_some_and(|name| name.eq_ignore_ascii_case(&tag.as_bytes()[..shared]));
-            if !alike {
-                continue;
-            }
-            let Some(end) = name.get(tag.len()) else {
-                if rest.len() < TAG_LENGTH && !input.last {
-                    return Some(Flow::More);
-                }
-                continue;
-            };
-            if *end != b'>' {
-                continue;
-            }
-            let length = tag.len() + 2 + usize::from(closing);
-            self.repair(RepairKind::ReasoningDropped, self.at);
-            if closing {
-                self.at += length;
-                self.forget();
-            } else {
-                self.document.reasoning_start = self.at;
-                self.at += length;
-                self.document.reasoning = Some(index);
-            }
-            return Some(Flow::Go);
+        if !matches!(rest.first(), Some(b'<' | b'[' | 0xe2)) {
+            return None;
         }
-        None
+        let mut may_begin = false;
+        for (index, tags) in REASONING.iter().enumerate() {
+            for (tag, closes) in [(tags.open, false), (tags.close, true)] {
+                match begins_with(rest, tag) {
+                    Some(true) => {}
+                    Some(false) => continue,
+                    None => {
+                        may_begin = true;
+                        continue;
+                    }
+                }
+                self.repair(RepairKind::ReasoningDropped, self.at);
+                self.at += tag.len();
+                if closes {
+                    self.forget();
+                } else {
+                    self.document.reasoning = Some(index);
+                }
+                return Some(Flow::Go);
+            }
+        }
+        (may_begin && !input.last).then_some(Flow::More)
     }
 
     /// A closing tag alone: all that came before was reasoning.
@@ -399,30 +388,28 @@ impl Reader {
         };
     }
 
-    fn step_reasoning(&mut self, tag: usize, input: Input<'_>) -> Flow {
-        let name = REASONING.get(tag).copied().unwrap_or_default();
+    fn step_reasoning(&mut self, block: usize, input: Input<'_>) -> Flow {
+        let close = REASONING.get(block).map_or("", |tags| tags.close);
         let bytes = input.bytes();
         let rest = bytes.get(self.at..).unwrap_or_default();
-        let length = name.len() + 3;
-        for found in memchr::memchr_iter(b'<', rest) {
-            let candidate = rest.get(found..).unwrap_or_default();
-            if candidate.len() < length && !input.last {
-                self.at += found;
-                return Flow::More;
-            }
-            let matches = candidate.starts_with(b"</")
-                && candidate
-                    .get(2..2 + name.len())
-                    .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
-                && candidate.get(2 + name.len()) == Some(&b'>');
-            if matches {
-                self.at += found + length;
-                self.document.reasoning = None;
-                if self.document.values == 0 {
-                    self.document.begun = false;
-                    self.document.scalar_start = None;
+        let first = close.bytes().next().unwrap_or_default();
+        for found in memchr::memchr_iter(first, rest) {
+            match begins_with(rest.get(found..).unwrap_or_default(), close) {
+                Some(false) => {}
+                None if input.last => {}
+                None => {
+                    self.at += found;
+                    return Flow::More;
                 }
-                return Flow::Go;
+                Some(true) => {
+                    self.at += found + close.len();
+                    self.document.reasoning = None;
+                    if self.document.values == 0 {
+                        self.document.begun = false;
+                        self.document.scalar_start = None;
+                    }
+                    return Flow::Go;
+                }
             }
         }
         self.at = bytes.len();
@@ -463,25 +450,41 @@ impl Reader {
         self.done(!self.document.incomplete)
     }
 
-    /// A document that is one bare scalar.
+    /// A document of bare scalars: one, or one on each line.
     fn scalar_document(&mut self, start: usize, input: Input<'_>) -> Option<Flow> {
-        let token = input.slice(start, input.text.len()).trim_end();
-        let (json, kind) = match scalar(token) {
-            Scalar::Text => return None,
-            Scalar::OutOfRange => {
-                return Some(self.fail(ErrorKind::NumberOutOfRange, start));
-            }
-            Scalar::Number => (token.to_owned(), None),
-            Scalar::Rewritten(number) => (number, Some(RepairKind::NumberTranslated)),
-            Scalar::Literal(json, true) => (json.to_owned(), None),
-            Scalar::Literal(json, false) => (json.to_owned(), Some(RepairKind::LiteralTranslated)),
-            Scalar::NonFinite => ("null".to_owned(), Some(RepairKind::NonFiniteTranslated)),
-        };
-        if let Some(kind) = kind {
-            self.repair(kind, start);
+        let text = input.slice(start, input.text.len());
+        let mut lines = text.split('\n').map(str::trim);
+        if lines.any(|line| !line.is_empty() && scalar(line) == Scalar::Text) {
+            return None;
         }
-        self.out.push_str(&json);
-        self.document.values = 1;
+        let mut at = start;
+        for line in text.split('\n') {
+            let token = line.trim();
+            let offset = at + line.len() - line.trim_start().len();
+            at += line.len() + 1;
+            let (json, kind) = match scalar(token) {
+                // An empty line.
+                Scalar::Text => continue,
+                Scalar::OutOfRange => {
+                    return Some(self.fail(ErrorKind::NumberOutOfRange, offset));
+                }
+                Scalar::Number => (token.to_owned(), None),
+                Scalar::Rewritten(number) => (number, Some(RepairKind::NumberTranslated)),
+                Scalar::Literal(json, true) => (json.to_owned(), None),
+                Scalar::Literal(json, false) => {
+                    (json.to_owned(), Some(RepairKind::LiteralTranslated))
+                }
+                Scalar::NonFinite => ("null".to_owned(), Some(RepairKind::NonFiniteTranslated)),
+            };
+            if let Some(kind) = kind {
+                self.repair(kind, offset);
+            }
+            if self.document.values > 0 {
+                self.out.push(',');
+            }
+            self.out.push_str(&json);
+            self.document.values += 1;
+        }
         Some(Flow::Go)
     }
 
@@ -527,6 +530,20 @@ impl Reader {
         self.state = State::Around;
         true
     }
+}
+
+/// Whether the text begins with this, in any case; None: it is too short to tell.
+fn begins_with(text: &[u8], tag: &str) -> Option<bool> {
+    let tag = tag.as_bytes();
+    let shared = text.len().min(tag.len());
+    let alike = text.get(..shared).is_some_and(|text| {
+        tag.get(..shared)
+            .is_some_and(|tag| text.eq_ignore_ascii_case(tag))
+    });
+    if alike && shared < tag.len() {
+        return None;
+    }
+    Some(alike)
 }
 
 enum Candidate {

@@ -180,6 +180,7 @@ impl Reader {
                 self.repair(RepairKind::DocumentUnescaped, at);
             }
             self.escaped = true;
+            self.ahead.escaped = true;
         } else if quote != Quote::Double {
             self.repair(RepairKind::QuoteTranslated, at);
         }
