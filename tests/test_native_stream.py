@@ -292,6 +292,18 @@ def test_what_interleaves_becomes_blocks_one_after_the_other() -> None:
     assert (said, dict(blocks)["thinking"]) == ("Hm, so.", "thought")
 
 
+def test_events_keep_the_order_of_the_parts_of_one_delta() -> None:
+    parts = [
+        {"functionCall": {"id": "a", "name": "f", "args": {}}},
+        {"text": "so", "thought": True},
+        {"functionCall": {"id": "b", "name": "g", "args": {}}},
+        {"text": "Done."},
+    ]
+    _, events = run([{"candidates": [{"content": {"role": "model", "parts": parts}}]}])
+    blocks = blocks_of(to_anthropic_events(events))
+    assert blocks == [("f", "{}"), ("thinking", "so"), ("g", "{}"), ("text", "Done.")]
+
+
 def test_a_call_that_is_refused_while_it_streams_does_not_hold_back_the_text() -> None:
     parser = ResponseParser(buffer_arguments=False)
     stream = parser.stream()

@@ -243,6 +243,59 @@ TEMPLATES: dict[str, tuple[str, dict[str, Any]]] = {
             thinking=THINK,
         ),
     ),
+    "qwen3_5": (
+        "qwen3_coder",
+        template(
+            {
+                "open_pattern": r"\s*<tool_call>\s*<function=(?P<name>[^>]+)>\s*",
+                "close_pattern": r"\s*</function>\s*</tool_call>\s*",
+                "content": "xml-inline",
+                "content_args": {
+                    "tag_pattern": r"<parameter=(?P<key>[^>]+)>\s*(?P<value>.*?)\s*</parameter>"
+                },
+                "transform": NAMED,
+            },
+            thinking=THINK,
+            content={"close_pattern": r"\s*(?:<\|im_end\|>|<\|endoftext\|>)", "content": "text"},
+        ),
+    ),
+    "deepseek_v4": (
+        "deepseek_v4",
+        template(
+            {
+                "open_pattern": (
+                    r"\s*(?:<｜DSML｜tool_calls>\s*)?<｜DSML｜invoke name=\"(?P<name>[^\"]*)\">"
+                ),
+                "close_pattern": r"</｜DSML｜invoke>\s*(?:</｜DSML｜tool_calls>)?",
+                "content": "xml-inline",
+                "content_args": {
+                    "tag_pattern": (
+                        r"<｜DSML｜parameter name=\"(?P<key>[^\"]*)\" string=\"(?:true|false)\">"
+                        r"(?P<value>.*?)</｜DSML｜parameter>"
+                    ),
+                    "value_parser": {"name": "json", "args": {"allow_non_json": True}},
+                },
+                "transform": NAMED,
+            },
+            reasoning=THINK,
+            content={"close": "<｜end▁of▁sentence｜>"},
+        ),
+    ),
+    "deepseek_v3": (
+        "deepseek_v3",
+        template(
+            {
+                "open_pattern": (
+                    r"(?:<｜tool▁calls▁begin｜>)?\s*<｜tool▁call▁begin｜>function<｜tool▁sep｜>"
+                    r"(?P<name>[^\n]+)\n```json\n"
+                ),
+                "close_pattern": r"\n```<｜tool▁call▁end｜>(?:<｜tool▁calls▁end｜>)?",
+                "content": "json",
+                "transform": NAMED,
+            },
+            thinking=THINK,
+        ),
+    ),
 }
 
 # Rows whose markers stand in no template above: the built-in format knows more ways.
@@ -290,6 +343,23 @@ def test_a_template_comes_as_mapping_json_or_tokenizer_config(family: str) -> No
     config = {"tokenizer_class": "X", "eos_token": "</s>", "response_template": spec}
     for same in (json.dumps(spec), json.dumps(spec).encode(), config, json.dumps(config)):
         assert Format.from_response_template(same, label="new", models=["New 1"]) == format
+
+
+@pytest.mark.parametrize("close", ["</run>\n</do>", "</run></do>", None])
+def test_a_call_and_its_section_close_in_one_pattern(close: str | None) -> None:
+    pattern = {"close": close} if close else {"close_pattern": r"\s*</run>(?:\s*</do>)?"}
+    spec = template({
+        "open_pattern": r"<do>\s*<run=(?P<name>\w+)>",
+        "content": "xml-inline",
+        "content_args": {"tag_pattern": r"<(?P<key>\w+)>(?P<value>.*?)</(?P=key)>"},
+        "transform": NAMED,
+        **pattern,
+    })  # fmt: skip
+    parser = ResponseParser([Format.from_response_template(spec)])
+    reply = parser.parse("One <do>\n<run=a><x>\n1</x></run>\n</do><do><run=b></run></do> two")
+    calls = [(call.name, call.arguments) for call in reply.tool_calls]
+    assert (reply.text, reply.faults) == ("One  two", ())
+    assert calls == [("a", {"x": 1}), ("b", {})]
 
 
 def test_two_calls_text_and_reasoning_come_out_of_one_reply() -> None:

@@ -128,6 +128,15 @@ fn path(field: &str, key: &str) -> String {
     }
 }
 
+const NOT_LITERAL: &str = "only literal text, alternatives of it and white space can be read here; \
+                           declare the format with Format(...)";
+
+/// What closes a call and, in the same pattern, the section around it.
+struct Closer {
+    call: String,
+    section: Option<String>,
+}
+
 /// A field of a template.
 struct Field<'a> {
     name: &'a str,
@@ -186,16 +195,33 @@ impl<'a> Field<'a> {
             match pattern.as_literal() {
                 Some(text) if text.trim().is_empty() => empty = true,
                 Some(text) => texts.push(text.trim().to_owned()),
-                None => {
-                    return self.refuse(
-                        &format!("{side}_pattern"),
-                        "only literal text, alternatives of it and white space can be read here; \
-                         declare the format with Format(...)",
-                    );
-                }
+                None => return self.refuse(&format!("{side}_pattern"), NOT_LITERAL),
             }
         }
         Ok((texts, empty))
+    }
+
+    /// What closes a call.
+    fn closers(&self) -> Result<Vec<Closer>, Problem> {
+        let mut closers = Vec::new();
+        let tags = self.content()? == "xml-inline";
+        for pattern in self.side("close")? {
+            let Some(mut markers) = pattern.markers(tags).map(Vec::into_iter) else {
+                return self.refuse("close_pattern", NOT_LITERAL);
+            };
+            let (call, section) = (markers.next(), markers.next());
+            if markers.next().is_some() {
+                return self.refuse(
+                    "close_pattern",
+                    "one marker that closes the call and one that closes the section can be read, \
+                     not more",
+                );
+            }
+            if let Some(call) = call {
+                closers.push(Closer { call, section });
+            }
+        }
+        Ok(closers)
     }
 
     /// The content type, with what it is called when there is none.
@@ -372,11 +398,11 @@ impl Builder {
         }
         field.flag("repeats")?;
         let open = field.side("open")?;
-        let (mut close, _) = field.literals("close")?;
+        let mut close = field.closers()?;
         // What opens the next call, or ends the turn, does not belong to this one.
-        close.retain(|close| {
-            let opens = |pattern: &Pattern| pattern.begins_with(close);
-            !turnwarden_cleanup::END_OF_TURN.contains(&close.as_str()) && !open.iter().any(opens)
+        close.retain(|Closer { call, .. }| {
+            let opens = |pattern: &Pattern| pattern.begins_with(call);
+            !turnwarden_cleanup::END_OF_TURN.contains(&call.as_str()) && !open.iter().any(opens)
         });
         if open.is_empty() {
             return field.refuse("open", "calls need what opens them");
@@ -390,9 +416,14 @@ impl Builder {
 }
 
 /// One way of writing calls.
-fn call_syntax(field: &Field<'_>, open: &Pattern, close: &[String]) -> Result<Syntax, Problem> {
+fn call_syntax(field: &Field<'_>, open: &Pattern, close: &[Closer]) -> Result<Syntax, Problem> {
     let shape = Shape::read(field)?;
-    let closers: Vec<&str> = close.iter().map(String::as_str).collect();
+    let closers: Vec<&str> = close.iter().map(|closer| closer.call.as_str()).collect();
+    let of_sections = close.iter().filter_map(|closer| closer.section.as_deref());
+    let sections: Vec<&str> = of_sections.collect();
+    if field.content()? != "xml-inline" && !sections.is_empty() {
+        return field.refuse("close_pattern", NOT_LITERAL);
+    }
     let named = open.groups().any(|name| name == "name");
     if let Some(group) = open.groups().find(|name| *name != "name" && *name != "id") {
         return field.refuse(
@@ -419,7 +450,7 @@ fn call_syntax(field: &Field<'_>, open: &Pattern, close: &[String]) -> Result<Sy
         }
         ("xml-inline", true) => {
             shape.whole_content(field)?;
-            element_calls(field, open, &closers)
+            element_calls(field, open, &closers, &sections)
         }
         ("xml-inline", false) => {
             field.refuse("open_pattern", "a group `name` must give the tool's name")
@@ -588,7 +619,13 @@ fn named_calls(field: &Field<'_>, open: &Pattern, close: &[&str]) -> Result<Synt
     }
     let mut calls = NamedCalls {
         open: vec![marker.to_owned()],
-        close: close.iter().map(|text| (*text).to_owned()).collect(),
+        // A fence around the JSON is read with it.
+        close: close
+            .iter()
+            .map(|text| text.trim_start_matches('`').trim_start())
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+            .collect(),
         prefix: prefix.to_owned(),
         ..NamedCalls::default()
     };
@@ -660,7 +697,12 @@ fn quotes(field: &Field<'_>, arguments: &Map<String, Value>) -> Result<Vec<Strin
 }
 
 /// A name in the opening, and an element for each argument.
-fn element_calls(field: &Field<'_>, open: &Pattern, close: &[&str]) -> Result<Syntax, Problem> {
+fn element_calls(
+    field: &Field<'_>,
+    open: &Pattern,
+    close: &[&str],
+    sections: &[&str],
+) -> Result<Syntax, Problem> {
     let arguments = field.arguments(&["tag_pattern", "value_parser", "merge_duplicates"])?;
     if arguments.get("merge_duplicates").and_then(Value::as_bool) == Some(true) {
         return field.refuse(
@@ -674,10 +716,13 @@ fn element_calls(field: &Field<'_>, open: &Pattern, close: &[&str]) -> Result<Sy
         return field.refuse(key, "expected a pattern with the groups `key` and `value`");
     };
     let tags = pattern::read(tag).or_else(|problem| field.refuse(key, &problem))?;
-    let [tag] = tags.as_slice() else {
+    // Alternatives may differ in other attributes, of which the declaration says nothing.
+    let mut arguments = tags.iter().map(argument_of);
+    let first = arguments.next().flatten();
+    if first.is_some() && arguments.any(|other| other != first) {
         return field.refuse(key, "alternatives cannot be read here");
-    };
-    let Some(argument) = argument_of(tag) else {
+    }
+    let Some(argument) = first else {
         return field.refuse(
             key,
             "expected <tag=KEY>VALUE</tag>, <tag name=\"KEY\">VALUE</tag>, <KEY>VALUE</KEY>, or \
@@ -687,6 +732,9 @@ fn element_calls(field: &Field<'_>, open: &Pattern, close: &[&str]) -> Result<Sy
     let refuse = |problem| field.refuse("open_pattern", problem);
     match argument {
         Argument::Pairs { key, value } => {
+            if !sections.is_empty() {
+                return field.refuse("close_pattern", NOT_LITERAL);
+            }
             let Some((before, after)) = open.around("name") else {
                 return refuse("expected literal text before the group `name`");
             };
@@ -719,7 +767,7 @@ fn element_calls(field: &Field<'_>, open: &Pattern, close: &[&str]) -> Result<Sy
             };
             let section = wrapper.is_some();
             let mut call = call;
-            if section {
+            if section && sections.is_empty() {
                 // The call's own closing tag stands before that of the section.
                 call.close = closing(&call.open);
             } else {
@@ -737,7 +785,11 @@ fn element_calls(field: &Field<'_>, open: &Pattern, close: &[&str]) -> Result<Sy
                 framed,
                 cdata: false,
             };
-            let ends: &[&str] = if section { close } else { &[] };
+            let ends = match (sections.is_empty(), section) {
+                (false, _) => sections,
+                (true, true) => close,
+                (true, false) => &[],
+            };
             Ok(Syntax::between(
                 &[opener.as_str()],
                 ends,
@@ -765,6 +817,7 @@ fn value_parser(field: &Field<'_>, arguments: &Map<String, Value>) -> Result<(),
 }
 
 /// How a template writes one argument.
+#[derive(PartialEq)]
 enum Argument {
     Element {
         argument: ArgumentTag,
@@ -883,7 +936,12 @@ fn opening(tag: &Pattern, group: &str, after: &[Piece]) -> Option<(String, NameA
             names: vec![attribute.to_owned()],
             element: None,
         };
-        return Some((open.trim().to_owned(), name, end.trim().to_owned()));
+        // Attributes behind the name may be there or not, and in any order.
+        let end = match end.strip_suffix('>') {
+            Some(more) if more.starts_with(' ') && more.ends_with(['"', '\'']) => ">",
+            _ => end.trim(),
+        };
+        return Some((open.trim().to_owned(), name, end.to_owned()));
     }
     if attributes {
         return None;

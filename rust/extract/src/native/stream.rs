@@ -170,11 +170,14 @@ impl Sink for Builder {
         }
         match piece {
             Piece::Text(text) => {
+                // The calls before it in the same delta come first.
+                self.advance();
                 let text = self.head(text);
                 self.text(text);
             }
             Piece::TextBreak => self.text_joint.break_off(),
             Piece::Reasoning(text) => {
+                self.advance();
                 let text = self.head(text);
                 self.look_for_drafts(text);
                 self.reason(text, ReasoningSource::Field);

@@ -74,6 +74,24 @@ impl Pattern {
         whole.then_some(literal)
     }
 
+    /// The markers that white space parts; of `tags` also those in one literal. `None` when there
+    /// is anything else.
+    pub(super) fn markers(&self, tags: bool) -> Option<Vec<String>> {
+        let mut markers = Vec::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(text) if tags => {
+                    markers.extend(text.replace("><", ">\n<").lines().map(str::to_owned));
+                }
+                Piece::Literal(text) => markers.push(text.clone()),
+                Piece::Space => {}
+                _ => return None,
+            }
+        }
+        let trimmed = markers.iter().map(|marker| marker.trim().to_owned());
+        Some(trimmed.filter(|marker| !marker.is_empty()).collect())
+    }
+
     /// The names of its groups.
     pub(super) fn groups(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
