@@ -5,6 +5,7 @@ pub const END_OF_TURN: &[&str] = &[
     "</s>",
     "<|im_end|>",
     "<|eot_id|>",
+    "<|eot|>",
     "<|eom_id|>",
     "<|end|>",
     "<|return|>",

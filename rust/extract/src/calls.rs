@@ -76,7 +76,28 @@ pub(crate) struct Parts<'a> {
     has_mcp: bool,
     is_definition: bool,
     plain_input: bool,
+    /// The first keys that say nothing of a call.
+    foreign: [Option<&'a str>; 4],
 }
+
+/// Keys beside a name that are no arguments.
+const REMARKS: &[&str] = &[
+    "type",
+    "index",
+    "status",
+    "role",
+    "content",
+    "function",
+    "description",
+    "version",
+    "thought",
+    "thoughts",
+    "thinking",
+    "reasoning",
+    "reason",
+    "explanation",
+    "comment",
+];
 
 /// Finds name, arguments and id among the members of an object.
 pub(crate) fn parts<'a>(
@@ -126,11 +147,25 @@ impl<'a> Parts<'a> {
             if self.arguments.is_none_or(|(best, ..)| rank <= best) {
                 self.arguments = Some((rank, key, member));
             }
-        } else if let Some(rank) = rank(&keys.id, key)
-            && self.id.is_none_or(|(best, _)| rank <= best)
-        {
-            self.id = Some((rank, member));
+        } else if let Some(rank) = rank(&keys.id, key) {
+            if self.id.is_none_or(|(best, _)| rank <= best) {
+                self.id = Some((rank, member));
+            }
+        } else if let Some(free) = self.foreign.iter_mut().find(|place| place.is_none()) {
+            *free = Some(key);
         }
+    }
+
+    /// Whether arguments stand beside the name instead of under a key of their own: with a declared
+    /// tool, its parameters; else anything that is no remark.
+    fn is_flat(&self, name: &str, tools: Option<&Tools>) -> bool {
+        let mut foreign = self.foreign.iter().flatten().copied();
+        let tools = tools.filter(|tools| tools.knows(name));
+        self.arguments.is_none()
+            && foreign.any(|key| match tools {
+                Some(tools) => tools.parameter(name, key).is_some(),
+                None => !REMARKS.contains(&key),
+            })
     }
 
     /// Whether there is a name that is a string with something in it.
@@ -213,6 +248,10 @@ impl Rules<'_> {
             _ => None,
         });
         draft.id = draft.id.filter(|id| !id.is_empty());
+        let named = draft.name.as_deref().unwrap_or_default().trim();
+        if !named.is_empty() && parts.is_flat(named, self.tools) {
+            draft.arguments = Arguments::Refused(FaultKind::MissingArguments);
+        }
         if let Some((_, _, arguments)) = parts.arguments {
             self.read_arguments(arguments, &mut draft);
             let refused = matches!(draft.arguments, Arguments::Refused(_));
@@ -504,7 +543,7 @@ pub(crate) fn fault(kind: FaultKind, offset: usize, name: Option<String>) -> Fau
         }
         FaultKind::MissingArguments => {
             format!(
-                "the arguments{of} at byte {offset} have a key but no value; send an object, or leave the key out"
+                "the arguments{of} at byte {offset} have no value, or no key of their own; send them as an object under \"arguments\""
             )
         }
         FaultKind::MissingName => {

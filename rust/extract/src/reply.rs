@@ -91,7 +91,7 @@ pub enum FaultKind {
     UnreadableArguments,
     /// The arguments are an array or a scalar.
     ArgumentsNotAnObject,
-    /// An arguments key without a value.
+    /// An arguments key without a value, or arguments beside the name instead of under such a key.
     MissingArguments,
     /// A call without a name, or with an empty one.
     MissingName,

@@ -53,7 +53,8 @@ pub(super) fn all() -> Vec<Format> {
             &["Granite 3"],
             r#"<|tool_call|>[{"name": "search", "arguments": {"q": "x"}}]"#,
         )
-        .with(marked(&["<|tool_call|>"], &[])),
+        .with(marked(&["<|tool_call|>"], &[]))
+        .with(marked(&["<tool_call>"], &["</tool_call>"])),
         Format::new(
             "granite_20b",
             &["Granite 20B FunctionCalling"],

@@ -315,7 +315,9 @@ impl KeyValueItem {
                 Next::Wait
             }
             ValueEnd::At { end, next } => {
-                self.push(unframed(input.slice(start, end), false));
+                // Without a closing tag of its own, the value ends with its line.
+                let unclosed = end == next;
+                self.push(unframed(input.slice(start, end), unclosed));
                 self.at = next;
                 Next::Go
             }
