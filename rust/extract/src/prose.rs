@@ -413,7 +413,7 @@ impl Machine {
                 match fence_closes_at(text, at, &open.fence, last) {
                     Found::At(_, end) => {
                         self.close_fence(at, end, input);
-                        return None;
+                        return Some(Flow::Go);
                     }
                     Found::Unknown(_) => {
                         self.emit(input, at);

@@ -35,7 +35,7 @@ impl BracedItem {
         let Some(length) = window.find('{') else {
             let open = !input.last
                 && window.len() == inner.len()
-                && (window.is_empty() || is_name(window.trim()));
+                && (window.trim().is_empty() || is_name(window.trim()));
             return if open { Begin::Wait } else { Begin::No };
         };
         let name = window.get(..length).unwrap_or_default().trim();

@@ -11,7 +11,7 @@ use crate::markers::{Hit, Look};
 use crate::reading::Reading;
 use crate::{FaultKind, Repair, Span};
 
-/// Longest text between a call's beginning and its arguments.
+/// Longest text between a call's beginning and its arguments, all its parts together.
 const LONGEST_HEADER: usize = 1024;
 
 /// A call that is being read.
@@ -257,9 +257,8 @@ fn header(calls: &NamedCalls, context: Context<'_>, input: Input<'_>, from: usiz
     let mut at = from;
     loop {
         let rest = input.rest(at);
-        let window = rest
-            .get(..rest.floor_char_boundary(LONGEST_HEADER))
-            .unwrap_or(rest);
+        let left = (from + LONGEST_HEADER).saturating_sub(at);
+        let window = rest.get(..rest.floor_char_boundary(left)).unwrap_or(rest);
         let mut head = input.up_to(at + window.len());
         head.last |= window.len() < rest.len();
         let marker = context.find(head, at, wanted);
@@ -276,7 +275,7 @@ fn header(calls: &NamedCalls, context: Context<'_>, input: Input<'_>, from: usiz
         };
         let end = stop.map(|hit| hit.start).or(payload);
         let Some(end) = end else {
-            if window.len() < rest.len() || window.len() >= LONGEST_HEADER {
+            if window.len() < rest.len() || window.len() >= left {
                 return Ready::No;
             }
             if !input.last {
@@ -346,6 +345,8 @@ impl Header {
                 self.name = self.named(text, calls);
                 true
             }
+            // More than one word is no id, but text.
+            Part::Id if text.contains(char::is_whitespace) => false,
             Part::Id => {
                 self.id = Some(text.to_owned()).filter(|id| !id.is_empty());
                 true

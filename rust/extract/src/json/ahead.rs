@@ -156,6 +156,18 @@ impl Ahead {
         self.tokens.get(index).copied()
     }
 
+    /// What begins at this index: a string or word need not have ended for that.
+    pub(super) fn begun(&mut self, index: usize, input: Input<'_>) -> Option<Tok> {
+        if let Some(token) = self.token(index, input) {
+            return Some(token.tok);
+        }
+        match self.partial {
+            Partial::Str { .. } if self.count == index => Some(Tok::Str),
+            Partial::Word { .. } if self.count == index => Some(Tok::Word),
+            _ => None,
+        }
+    }
+
     fn push(&mut self, tok: Tok, at: usize, end: usize) -> bool {
         if let Some(slot) = self.tokens.get_mut(self.count) {
             *slot = Token {

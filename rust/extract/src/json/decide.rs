@@ -169,9 +169,9 @@ fn opens_item(ahead: &mut Ahead, input: Input<'_>) -> Option<bool> {
 /// Whether a key and its colon begin at the token with this index.
 pub(super) fn begins_key(ahead: &mut Ahead, index: usize, input: Input<'_>) -> Option<bool> {
     match ahead.token(index, input)?.tok {
-        Tok::Str => Some(ahead.token(index + 1, input)?.tok == Tok::Colon),
+        Tok::Str => Some(ahead.begun(index + 1, input)? == Tok::Colon),
         Tok::Word | Tok::Number | Tok::Literal => {
-            if ahead.token(index + 1, input)?.tok != Tok::Colon {
+            if ahead.begun(index + 1, input)? != Tok::Colon {
                 return Some(false);
             }
             // `std::string` and `http://` are no keys.
@@ -228,24 +228,27 @@ fn comma_in_object(ahead: &mut Ahead, input: Input<'_>, context: Context) -> Opt
         }
         Tok::Comment | Tok::End | Tok::Closer => verdict(true),
         Tok::OpenStr => verdict(context.pairs_up()),
-        Tok::Str => match ahead.token(2, input)?.tok {
+        Tok::Str if context.quotes > 0 => match ahead.begun(2, input)? {
             Tok::Colon => verdict(context.pairs_up() || !context.nested),
-            Tok::End => verdict(true),
-            _ if context.quotes == 0 && lacks_closing_quote(ahead, 1, input)? => verdict(true),
-            Tok::Number | Tok::OpenBrace | Tok::OpenBracket | Tok::Str => {
-                verdict(context.quotes == 0)
-            }
+            tok => verdict(tok == Tok::End),
+        },
+        Tok::Str => match ahead.token(2, input)?.tok {
+            Tok::Colon | Tok::End => verdict(true),
+            _ if lacks_closing_quote(ahead, 1, input)? => verdict(true),
+            Tok::Number | Tok::OpenBrace | Tok::OpenBracket | Tok::Str => verdict(true),
             Tok::Literal => {
                 let after = ahead.token(3, input)?.tok;
-                let ends = matches!(after, Tok::Comma | Tok::CloseBrace | Tok::End);
-                verdict(context.quotes == 0 && ends)
+                verdict(matches!(after, Tok::Comma | Tok::CloseBrace | Tok::End))
             }
             _ => verdict(false),
         },
         Tok::Word | Tok::Number | Tok::Literal => {
+            if !context.pairs_up() {
+                return verdict(false);
+            }
             let key = begins_key(ahead, 1, input)?;
             let broken = !key && context.quotes == 0 && lacks_opening_quote(input, next.at)?;
-            verdict(key && context.pairs_up() || broken)
+            verdict(key || broken)
         }
         Tok::OpenBrace | Tok::OpenBracket => verdict(context.quotes == 0),
         _ => verdict(false),
@@ -254,18 +257,20 @@ fn comma_in_object(ahead: &mut Ahead, input: Input<'_>, context: Context) -> Opt
 
 fn comma_in_array(ahead: &mut Ahead, input: Input<'_>, context: Context) -> Option<Verdict> {
     let next = ahead.token(1, input)?;
+    let balanced = context.pairs_up() || !context.nested;
     match next.tok {
         Tok::CloseBrace | Tok::CloseBracket | Tok::CloseParen | Tok::Comma | Tok::Ellipsis => {
-            verdict(context.pairs_up() || !context.nested)
+            verdict(balanced)
         }
         Tok::Comment | Tok::End | Tok::Closer => verdict(true),
         Tok::OpenBrace | Tok::OpenBracket | Tok::OpenParen | Tok::OpenStr => {
             verdict(context.pairs_up())
         }
-        Tok::Str => match ahead.token(2, input)?.tok {
-            Tok::Word | Tok::Other => verdict(false),
+        Tok::Str => match ahead.begun(2, input)? {
+            Tok::Word => verdict(ahead.token(2, input)?.tok != Tok::Word && balanced),
+            Tok::Other => verdict(false),
             Tok::Colon => verdict(context.quotes == 0),
-            _ => verdict(context.pairs_up() || !context.nested),
+            _ => verdict(balanced),
         },
         Tok::Number | Tok::Literal => {
             let ends = ends_item(ahead, 2, input)?;
@@ -420,7 +425,7 @@ fn string(ahead: &mut Ahead, input: Input<'_>, context: Context) -> Option<Verdi
     if first.gap == Gap::None && context.quotes > 0 {
         return verdict(false);
     }
-    let next = ahead.token(1, input)?.tok;
+    let next = ahead.begun(1, input)?;
     if context.role == Role::Value && next == Tok::Colon {
         return verdict(first.gap != Gap::None || context.quotes == 0);
     }

@@ -144,3 +144,50 @@ fn is_mark(byte: u8) -> bool {
         b'!' | b'?' | b'<' | b'>' | b'*' | b'%' | b'&' | b'@' | b'^' | b'|' | b'~'
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::ahead::{Ahead, Gap};
+    use crate::json::closers::Closers;
+    use crate::json::decide::{Shape, closing};
+    use proptest::prelude::*;
+
+    const SCRAPS: &[&str] = &[
+        "\"", "\"\"", "\\\"", "'", ",", ":", "{", "}", "[", "]", "(", ")", " ", "\n", "a", "key",
+        "1", "null", "\\", "/", "//", "#", "!", ";", "+", "=", ".", "...", "é", "“", "`", "```",
+        "\"a\":", "\"a: \"", ", \"b\"",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: std::env::var("LAW_CASES").map_or(4000, |cases| cases.parse().unwrap_or(4000)),
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn a_glance_says_what_the_tokens_say(
+            scraps in proptest::collection::vec(proptest::sample::select(SCRAPS), 0..9),
+            role in proptest::sample::select(&[Role::Key, Role::Value, Role::Item, Role::Root][..]),
+            quotes in 0_usize..4,
+            flags in any::<[bool; 6]>(),
+            parent in proptest::sample::select(&[None, Some(Shape::Object), Some(Shape::Array)][..]),
+        ) {
+            let text = scraps.concat();
+            let [nested, runs_on, array_open, object_open, parens_open, last] = flags;
+            let closers = Closers::default();
+            let input = Input { text: &text, last, closers: &closers };
+            let context = Context {
+                role, quotes, nested, runs_on, parent, array_open, object_open, parens_open,
+            };
+            if let Some(seen) = glance(input, 0, context) {
+                // A word may grow; all else must be known as early.
+                let grows = text.ends_with(|c: char| c.is_alphanumeric() || ".+\\/`".contains(c));
+                let input = Input { last: last || grows, ..input };
+                let mut ahead = Ahead::new();
+                ahead.begin_at(0, Gap::None);
+                prop_assert_eq!(closing(&mut ahead, input, context), Some(seen), "{:?}", text);
+            }
+        }
+    }
+}

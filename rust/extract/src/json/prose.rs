@@ -296,7 +296,7 @@ impl Reader {
         }
         let comma = usize::from(self.document.values > 0);
         let open = self.document.value_out + comma;
-        let mut frame = Frame::new(Shape::Object, open, None);
+        let mut frame = Frame::new(Shape::Object, self.at, open, None);
         frame.filled = again && !self.out.ends_with('{');
         self.frames.push(frame);
         self.comma = None;

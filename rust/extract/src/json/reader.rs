@@ -440,10 +440,12 @@ impl Reader {
             };
             let first = !frame.filled || (!self.entry.filled && before_colon);
             // A first key that is dropped may yet be followed by the elements of a set.
-            let may_drop = matches!(state, State::Value | State::Bare)
-                && frame.shape == Shape::Object
-                && !self.entry.filled;
-            if first || may_drop || matches!(state, State::Colon | State::Set) {
+            let after_key = match state {
+                State::Colon | State::Set => true,
+                State::Value | State::Bare => frame.shape == Shape::Object,
+                _ => false,
+            };
+            if first || after_key && !self.entry.filled {
                 settled = settled.min(frame.open);
             }
         }

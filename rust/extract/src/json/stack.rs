@@ -10,7 +10,8 @@ use super::decide::Shape;
 )]
 pub(super) struct Frame {
     pub(super) shape: Shape,
-    /// Where its opener stands in the output.
+    /// Where its opener stands in the text, and in the output.
+    pub(super) at: usize,
     pub(super) open: usize,
     /// Whether it holds anything.
     pub(super) filled: bool,
@@ -30,10 +31,11 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// An empty container whose opener stands at `open` in the output.
-    pub(super) const fn new(shape: Shape, open: usize, member: Option<usize>) -> Self {
+    /// An empty container whose opener stands at `at` in the text and at `open` in the output.
+    pub(super) const fn new(shape: Shape, at: usize, open: usize, member: Option<usize>) -> Self {
         Self {
             shape,
+            at,
             open,
             filled: false,
             commas: false,
@@ -156,7 +158,7 @@ mod tests {
             let mut stack = Stack::default();
             for push in pushes {
                 match push {
-                    Some(shape) => stack.push(Frame::new(shapes[shape], 0, None)),
+                    Some(shape) => stack.push(Frame::new(shapes[shape], 0, 0, None)),
                     None => drop(stack.pop()),
                 }
                 for shape in shapes {

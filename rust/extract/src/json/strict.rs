@@ -354,7 +354,7 @@ impl Fast<'_> {
                 }
             }
         }
-        let mut frame = Frame::new(shape, open, index);
+        let mut frame = Frame::new(shape, at, open, index);
         frame.first_member = self.reader.members.len();
         frame.first_valueless = self.reader.valueless.len();
         self.reader.frames.push(frame);

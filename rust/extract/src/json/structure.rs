@@ -88,7 +88,7 @@ impl Reader {
             Shape::Array | Shape::Parens => Kind::Array,
         };
         let member = self.open_member(kind, at);
-        let mut frame = Frame::new(shape, self.out.len(), member);
+        let mut frame = Frame::new(shape, at, self.out.len(), member);
         frame.first_member = self.members.len();
         frame.first_valueless = self.valueless.len();
         self.frames.push(frame);
@@ -194,13 +194,16 @@ impl Reader {
 
     /// An object that was opened with a bracket.
     fn reopen_as_object(&mut self, seen: Seen) -> Flow {
-        let Some(&Frame { open, member, .. }) = self.frames.last() else {
+        let Some(&Frame {
+            at, open, member, ..
+        }) = self.frames.last()
+        else {
             return self.fail(ErrorKind::Unreadable, self.at);
         };
         self.frames.reshape(Shape::Object);
         self.out.replace_range(open..=open, "{");
         self.set_kind(member, Kind::Object);
-        self.repair(RepairKind::OpenerTranslated, open);
+        self.repair(RepairKind::OpenerTranslated, at);
         self.members.truncate(self.entry.members);
         self.entry.key_start = open + 1;
         self.entry.key_end = self.out.len();
@@ -400,12 +403,15 @@ impl Reader {
             self.state = State::Next;
             return Flow::Go;
         }
-        let Some(&Frame { open, member, .. }) = self.frames.last() else {
+        let Some(&Frame {
+            at, open, member, ..
+        }) = self.frames.last()
+        else {
             return self.fail(ErrorKind::Unreadable, self.at);
         };
         self.frames.reshape(Shape::Array);
         self.out.replace_range(open..=open, "[");
-        self.repair(RepairKind::OpenerTranslated, self.entry.offset);
+        self.repair(RepairKind::OpenerTranslated, at);
         self.set_kind(member, Kind::Array);
         self.unquote_number(input);
         self.first_of_set();
