@@ -70,6 +70,66 @@ def test_replies_are_read_whole_and_at_every_split(vector: tuple[Any, ...]) -> N
     assert vectors.streamed(acme(), list(text)) == reply
 
 
+# Marks around the words of markers, also such as no built-in format has.
+STYLES = ["<{}>", "<{}:", "[{}]", "<|{}|>", "⟦{}⟧", "@@{};", "§{}§", "%{}%", "{}!!", "$({})",
+          "\\{}.", "🛠{}🛠", "{}=>", "A_LONG_WORD_BEFORE_{}<", "{{{{{}"]  # fmt: skip
+SYNTAXES = ["json", "named", "inline", "attributes", "key_value"]
+
+
+def declared(style: str, kind: str) -> tuple[Format, str]:
+    """Give a format whose markers are all of one style, and two calls as it writes them."""
+
+    def mark(word: str) -> str:
+        return style.format(word)
+
+    arguments = '{"q": "a b", "n": 3}'
+    match kind:
+        case "json":
+            calls: Any = {"json": {}}
+            text = f'{{"name": "f", "arguments": {arguments}}}{{"name": "g", "arguments": {{}}}}'
+        case "named":
+            calls = {"named": {"open": mark("one"), "close": mark("done"),
+                               "parts": [[mark("with"), "arguments"]]}}  # fmt: skip
+            text = f"{mark('one')}f{mark('with')}{arguments}{mark('done')}"
+            text += f"{mark('one')}g{mark('with')}{{}}{mark('done')}"
+        case "key_value":
+            calls = {"key_value": {"open": mark("one"), "close": mark("done"),
+                                   "name_end": mark("with"),
+                                   "key": [mark("key"), mark("yek")],
+                                   "value": [mark("val"), mark("lav")]}}  # fmt: skip
+            text = f"{mark('one')}f{mark('with')}"
+            for key, value in (("q", "a b"), ("n", "3")):
+                text += f"{mark('key')}{key}{mark('yek')}{mark('val')}{value}{mark('lav')}"
+            text += f"{mark('done')}{mark('one')}g{mark('with')}{mark('done')}"
+        case _:
+            inline = kind == "inline"
+            name: Any = "inline" if inline else {"attribute": {"names": ["id"]}}
+            call = {"open": mark("one"), "name": name, "end": "|", "close": mark("done")}
+            argument = {"open": mark("arg"), "name": name, "end": "|", "close": mark("end")}
+            calls = {"tagged": {"call": call, "argument": {"keyed": argument}}}
+            naming = "{}|" if inline else ' id="{}"|'
+            text = f"{mark('one')}{naming.format('f')}"
+            for key, value in (("q", "a b"), ("n", "3")):
+                text += f"{mark('arg')}{naming.format(key)}{value}{mark('end')}"
+            text += f"{mark('done')}{mark('one')}{naming.format('g')}{mark('done')}"
+    syntax = {"open": mark("begin"), "close": mark("over"), "calls": calls}
+    return Format("styled", [syntax]), f"{mark('begin')}{text}{mark('over')}"
+
+
+@pytest.mark.parametrize("kind", SYNTAXES)
+@pytest.mark.parametrize("style", STYLES)
+def test_markers_may_be_any_text(style: str, kind: str) -> None:
+    format, text = declared(style, kind)
+    if kind == "attributes" and style in ("<{}>", "[{}]", "<|{}|>", "$({})", "⟦{}⟧"):
+        pytest.skip("a tag that is closed has no attributes")
+    parser = ResponseParser([format])
+    reply = parser.parse(f"Well. {text} Then.")
+    calls = [(call.name, call.arguments) for call in reply.tool_calls]
+    assert calls == [("f", {"q": "a b", "n": 3}), ("g", {})]
+    assert (reply.text, reply.faults) == ("Well.  Then.", ())
+    assert vectors.streamed(parser, list(f"Well. {text} Then.")) == reply
+
+
 def test_it_is_detected_among_all_others() -> None:
     every = ResponseParser([*turnwarden.formats(), ACME])
     for text, calls, _, _ in VECTORS:

@@ -11,6 +11,7 @@ use crate::grammars::{Begin, Context, Input, Item, Read};
 use crate::machine::{Flow, Machine, State};
 use crate::markers::{Hit, Look, MarkerId};
 use crate::plan::{Entry, SyntaxId};
+use crate::scan::Stop;
 
 /// A section that is being read.
 #[derive(Debug)]
@@ -391,6 +392,12 @@ impl Machine {
                 self.entries(block)
                     .any(|entry| entry.bounds_section(id) || entry.inner.open.contains(&id))
             };
+            if let Stop::Marker(hit) = stop
+                && hit.start >= begin
+                && wanted(hit.id)
+            {
+                return Look::Hit(hit);
+            }
             match markers.look(input.bytes(), at, input.last, wanted) {
                 // A marker that begins in what is known to be junk would be met again for ever.
                 Look::Hit(hit) if hit.start >= begin => return Look::Hit(hit),

@@ -13,8 +13,6 @@ use memchr::memmem;
 const ANCHORS: &[u8] = b"<[:{";
 /// The one anchor outside ASCII: the first character of Kimi's reasoning tags.
 pub(crate) const DIAMOND: &str = "◁";
-/// Most bytes that may stand before the anchor of a marker, when it is looked for at a place.
-const LONGEST_PREFIX: usize = 16;
 /// Longest attribute-free end of a tag (`:suffix`, blanks) that is read.
 const LONGEST_TAIL: usize = 48;
 
@@ -116,6 +114,8 @@ pub(crate) struct Markers {
     nodes: Vec<Node>,
     /// Markers with bytes before their anchor.
     prefixed: Vec<u32>,
+    /// Most bytes that stand before an anchor.
+    longest_prefix: usize,
     /// Markers without an anchor.
     unanchored: Vec<(memmem::Finder<'static>, Vec<u8>, MarkerId)>,
     /// What must stand before each of the anchor bytes.
@@ -131,6 +131,7 @@ impl Markers {
             all: Vec::new(),
             nodes: vec![Node::default()],
             prefixed: Vec::new(),
+            longest_prefix: 0,
             unanchored: Vec::new(),
             before: Vec::new(),
             spelled: HashMap::new(),
@@ -199,6 +200,7 @@ impl Markers {
         }
         if !prefix.is_empty() {
             self.prefixed.push(number);
+            self.longest_prefix = self.longest_prefix.max(prefix.len());
         }
         let mut node = 0_usize;
         for byte in stem {
@@ -323,13 +325,14 @@ impl Markers {
         wanted: impl Fn(MarkerId) -> bool,
     ) -> Look {
         let rest = text.get(start..).unwrap_or_default();
+        let plain = self.unanchored_at(text, start, last, &wanted);
         let offset = rest
             .iter()
-            .take(LONGEST_PREFIX)
+            .take(self.longest_prefix + 1)
             .position(|byte| is_anchor(*byte));
         let look = match offset {
             Some(offset) => self.look(text, start + offset, last, wanted),
-            None if !last && rest.len() < LONGEST_PREFIX => {
+            None if !last && rest.len() <= self.longest_prefix => {
                 let begun = self.prefixed.iter().any(|number| {
                     let marker = self.all.get(*number as usize);
                     marker.is_some_and(|m| wanted(m.id) && m.prefix.starts_with(rest))
@@ -342,10 +345,46 @@ impl Markers {
             }
             None => Look::Nothing,
         };
-        match look {
+        let look = match look {
             Look::Hit(Hit { start: at, .. }) | Look::Partial(at) if at != start => Look::Nothing,
             look => look,
+        };
+        match (plain, look) {
+            (Look::Nothing, look) => look,
+            (plain, Look::Nothing) => plain,
+            (Look::Hit(plain), Look::Hit(hit)) if plain.end > hit.end => Look::Hit(plain),
+            (Look::Hit(_), look) => look,
+            (plain, _) => plain,
         }
+    }
+
+    /// The longest wanted marker without an anchor that begins at `start`; partial when it may
+    /// still become one, or a longer one.
+    fn unanchored_at(
+        &self,
+        text: &[u8],
+        start: usize,
+        last: bool,
+        wanted: &impl Fn(MarkerId) -> bool,
+    ) -> Look {
+        let rest = text.get(start..).unwrap_or_default();
+        let mut longest = Look::Nothing;
+        let mut end = start;
+        for (_, literal, id) in self.unanchored.iter().filter(|(_, _, id)| wanted(*id)) {
+            if rest.starts_with(literal) {
+                if start + literal.len() > end {
+                    end = start + literal.len();
+                    longest = Look::Hit(Hit {
+                        id: *id,
+                        start,
+                        end,
+                    });
+                }
+            } else if !last && !rest.is_empty() && literal.starts_with(rest) {
+                return Look::Partial(start);
+            }
+        }
+        longest
     }
 
     /// The text ended within the trie: where would the longest marker below `node` begin?
@@ -403,7 +442,19 @@ impl Markers {
     /// The next marker without an anchor byte in `text` from `from` on.
     pub(crate) fn next_unanchored(&self, text: &[u8], from: usize) -> Option<Hit> {
         let rest = text.get(from..)?;
-        let hits = self.unanchored.iter().filter_map(|(finder, literal, id)| {
+        self.unanchored_in(rest, from, |_| true)
+    }
+
+    /// The first wanted marker without an anchor byte in `rest`, which begins at `from`; of several
+    /// there, the longest.
+    pub(crate) fn unanchored_in(
+        &self,
+        rest: &[u8],
+        from: usize,
+        wanted: impl Fn(MarkerId) -> bool,
+    ) -> Option<Hit> {
+        let wanted = self.unanchored.iter().filter(|(_, _, id)| wanted(*id));
+        let hits = wanted.filter_map(|(finder, literal, id)| {
             let start = from + finder.find(rest)?;
             Some(Hit {
                 id: *id,
@@ -411,7 +462,7 @@ impl Markers {
                 end: start + literal.len(),
             })
         });
-        hits.min_by_key(|hit| hit.start)
+        hits.min_by_key(|hit| (hit.start, usize::MAX - hit.end))
     }
 
     /// Whether any marker has no anchor byte.
@@ -496,7 +547,9 @@ fn tail_of(stem: &[u8]) -> Tail {
         None => (name, Tail::Name),
     };
     let letters = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:-/.".contains(byte);
-    if !name.is_empty() && name.iter().all(letters) {
+    // What ends with a mark is the beginning of a tag that holds a name: `<call:NAME>`.
+    let whole = tail == Tail::Tag || name.last().is_some_and(u8::is_ascii_alphanumeric);
+    if whole && !name.is_empty() && name.iter().all(letters) {
         tail
     } else {
         Tail::Exact

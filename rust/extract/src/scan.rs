@@ -141,7 +141,7 @@ impl Stops {
                 hit.map(|hit| hit.start)
                     .ok_or(text.len().saturating_sub(LONGEST_UNANCHORED))
             });
-            if let Some(at) = unanchored.filter(|at| first.is_none_or(|first| *at < first)) {
+            if let Some(at) = unanchored.filter(|at| first.is_none_or(|first| *at <= first)) {
                 return markers.next_unanchored(text, at).map(Stop::Marker);
             }
         }

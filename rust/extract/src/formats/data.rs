@@ -409,6 +409,9 @@ impl Checker<'_> {
         if marker.starts_with("```") || marker.starts_with("~~~") {
             return self.refuse(field, "it is a code fence: use `fence` with its language");
         }
+        if marker.starts_with(['`', '~']) {
+            return self.refuse(field, "it begins with a mark of code, which is text");
+        }
         Ok(())
     }
 }

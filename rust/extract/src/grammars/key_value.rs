@@ -74,7 +74,25 @@ impl KeyValueItem {
             .get(..rest.floor_char_boundary(LONGEST_NAME))
             .unwrap_or(rest);
         let stop = window.find(|c: char| c.is_whitespace() || matches!(c, '<' | '{' | '[' | ']'));
-        let Some(length) = stop else {
+        let follows = |id| {
+            inner.argument_open.contains(&id)
+                || inner.parts.iter().any(|(part, _)| *part == id)
+                || context.entry.bounds_calls(id)
+        };
+        // Markers of other characters end a name, too.
+        let within = window.get(..stop.unwrap_or(window.len()));
+        let mut marker = None;
+        for (offset, _) in within.unwrap_or_default().char_indices().skip(1) {
+            match context.look(input, name_start + offset, follows) {
+                Look::Nothing => {}
+                Look::Partial(_) => return Begin::Wait,
+                Look::Hit(_) => {
+                    marker = Some(offset);
+                    break;
+                }
+            }
+        }
+        let Some(length) = marker.or(stop) else {
             let open =
                 !input.last && window.len() == rest.len() && (window.is_empty() || is_name(window));
             return if open { Begin::Wait } else { Begin::No };
@@ -87,12 +105,7 @@ impl KeyValueItem {
         if input.ends_at(after) {
             return if input.last { Begin::No } else { Begin::Wait };
         }
-        let look = context.look(input, after, |id| {
-            inner.argument_open.contains(&id)
-                || inner.parts.iter().any(|(part, _)| *part == id)
-                || context.entry.bounds_calls(id)
-        });
-        let next = match look {
+        let next = match context.look(input, after, follows) {
             Look::Hit(hit) if context.entry.bounds_calls(hit.id) => {
                 // A name alone: only when nothing but line ends surround it.
                 let around = [

@@ -92,6 +92,9 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Longest marker without an anchor byte.
+const LONGEST_MARKER: usize = 256;
+
 /// What a grammar reads with.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
@@ -121,14 +124,44 @@ impl Context<'_> {
         wanted: impl Fn(MarkerId) -> bool,
     ) -> Look {
         let text = input.bytes();
+        let begin = from;
+        let mut found = Look::Nothing;
         while let Some(at) = next_of(&self.entry.inner.anchors, text, from) {
-            match self.plan.markers.look(text, at, input.last, &wanted) {
-                Look::Nothing => from = at + 1,
-                found => return found,
+            found = self.plan.markers.look(text, at, input.last, &wanted);
+            if found != Look::Nothing {
+                break;
+            }
+            from = at + 1;
+        }
+        let (Look::Hit(Hit { start: end, .. }) | Look::Partial(end)) = found else {
+            return self.find_unanchored(input, (begin, text.len()), from, wanted);
+        };
+        match self.find_unanchored(input, (begin, end), end, wanted) {
+            Look::Nothing => found,
+            earlier => earlier,
+        }
+    }
+
+    /// The first wanted marker without an anchor byte that begins in the stretch, or that may begin
+    /// at the end of the text from `held` on.
+    fn find_unanchored(
+        self,
+        input: Input<'_>,
+        (from, to): (usize, usize),
+        held: usize,
+        wanted: impl Fn(MarkerId) -> bool,
+    ) -> Look {
+        let (text, markers) = (input.bytes(), &self.plan.markers);
+        if markers.has_unanchored() {
+            let end = text.len().min(to.saturating_add(LONGEST_MARKER));
+            let stretch = text.get(from..end).unwrap_or_default();
+            let hit = markers.unanchored_in(stretch, from, wanted);
+            if let Some(hit) = hit.filter(|hit| hit.start < to) {
+                return Look::Hit(hit);
             }
         }
-        match self.plan.markers.unfinished(text) {
-            Some(start) if !input.last && start >= from => Look::Partial(start),
+        match markers.unfinished(text).filter(|_| to == text.len()) {
+            Some(start) if !input.last && start >= held => Look::Partial(start),
             _ => Look::Nothing,
         }
     }
