@@ -127,15 +127,17 @@ impl Candidate {
             return Ok(None);
         }
         let plan = machine.plan();
-        let closers = match place {
-            Place::Fence { .. } => &plan.fence_closers,
-            Place::Whole | Place::Prose => &plan.no_closers,
+        let in_fence = matches!(place, Place::Fence { .. });
+        let closers = if in_fence {
+            &plan.fence_closers
+        } else {
+            &plan.no_closers
         };
         Ok(Some(Self {
             place,
             start: at,
             comments: Vec::new(),
-            reading: Reading::new(Machine::rules(&machine.shared), closers, at),
+            reading: Reading::new(Machine::rules(&machine.shared), closers, in_fence, at),
             window: FIRST_WINDOW,
             seen: 0,
             phase: Phase::Open,

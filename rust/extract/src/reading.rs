@@ -21,16 +21,24 @@ pub(crate) struct Reading {
     over: bool,
     /// Where something was healed, in order, while the reader has not ordered its own list.
     healed: Vec<usize>,
+    /// The same in the order in which the reader made its repairs.
+    made: Vec<usize>,
 }
 
 impl Reading {
     /// Begins to read the value at `start`; `closers` end it when it is broken.
-    pub(crate) fn new(rules: Rules<'_>, closers: &Arc<[Closer]>, start: usize) -> Self {
+    pub(crate) fn new(
+        rules: Rules<'_>,
+        closers: &Arc<[Closer]>,
+        in_fence: bool,
+        start: usize,
+    ) -> Self {
         let options = ReaderOptions {
             max_depth: rules.limits.max_depth,
             max_bytes: rules.limits.max_reply_bytes,
             mode: Mode::Value,
             closers: Arc::clone(closers),
+            in_fence,
             member_depth: if rules.passes_values { 4 } else { 3 },
             keep_huge_numbers: true,
         };
@@ -41,6 +49,7 @@ impl Reading {
             cut: None,
             over: false,
             healed: Vec::new(),
+            made: Vec::new(),
         }
     }
 
@@ -204,12 +213,15 @@ impl Reading {
 
     /// Puts the offsets of new repairs where they belong: nearly always at the end.
     fn order_repairs(&mut self) {
-        let new = self
-            .reader
-            .repairs()
-            .get(self.healed.len()..)
-            .unwrap_or_default();
+        let kept = self.reader.kept_repairs().min(self.made.len());
+        for taken_back in self.made.drain(kept..) {
+            if let Some(at) = self.healed.iter().rposition(|at| *at == taken_back) {
+                self.healed.remove(at);
+            }
+        }
+        let new = self.reader.repairs().get(kept..).unwrap_or_default();
         for repair in new {
+            self.made.push(repair.offset);
             let later = self
                 .healed
                 .iter()

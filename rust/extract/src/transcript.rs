@@ -180,7 +180,7 @@ impl Machine {
                 }
                 if opens_json(input.rest(at)) {
                     let closers = &self.plan().channel_closers;
-                    let reading = Reading::new(Self::rules(&self.shared), closers, at);
+                    let reading = Reading::new(Self::rules(&self.shared), closers, false, at);
                     message.body = AddressedBody::Json(reading);
                 } else {
                     match self.look(at, input) {
@@ -675,7 +675,7 @@ impl Machine {
         }
         if opens_json(input.rest(value)) && input.rest(value).starts_with(['{', '｛']) {
             let closers = &self.plan().react_closers;
-            let reading = Reading::new(Self::rules(&self.shared), closers, value);
+            let reading = Reading::new(Self::rules(&self.shared), closers, marks > 0, value);
             return Step::To(ActionStage::Object(name, Box::new(reading), marks));
         }
         Step::To(ActionStage::Text(name, from, from))

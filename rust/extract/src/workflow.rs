@@ -232,7 +232,7 @@ impl Machine {
     fn drafts_in(&self, content: &str, place: Span) -> Vec<Draft> {
         let rules = Self::rules(&self.shared);
         let start = content.len() - content.trim_start().len();
-        let mut reading = Reading::new(rules, &self.plan().no_closers, start);
+        let mut reading = Reading::new(rules, &self.plan().no_closers, false, start);
         let status = reading.read(Input::whole(content));
         let Status::Done {
             end,

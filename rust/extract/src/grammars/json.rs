@@ -34,7 +34,7 @@ impl JsonItem {
             Fenced::Wait => Begin::Wait,
             Fenced::At { value, marks } if opens_json(input.rest(value)) => {
                 Begin::Yes(Item::Json(Box::new(Self {
-                    reading: Reading::new(context.rules, &context.entry.closers, value),
+                    reading: Reading::new(context.rules, &context.entry.closers, marks > 0, value),
                     seen: 0,
                     doubtful: Vec::new(),
                     is_call: false,

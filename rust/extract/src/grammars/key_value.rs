@@ -219,7 +219,7 @@ impl KeyValueItem {
             Look::Nothing
                 if self.pairs.is_empty() && self.body.is_none() && opens_json(input.rest(at)) =>
             {
-                self.body = Some(Reading::new(context.rules, &entry.closers, at));
+                self.body = Some(Reading::new(context.rules, &entry.closers, false, at));
                 self.stage = Stage::Json;
                 Next::Go
             }

@@ -79,7 +79,12 @@ impl NamedItem {
             Ready::No => return Begin::No,
             Ready::Wait => return Begin::Wait,
             Ready::Json(header, value, marks) => {
-                reading = Some(Reading::new(context.rules, &context.entry.closers, value));
+                reading = Some(Reading::new(
+                    context.rules,
+                    &context.entry.closers,
+                    marks > 0,
+                    value,
+                ));
                 (header, Stage::Json(marks))
             }
             Ready::Input(header, from) => (header, Stage::Input(from, from)),

@@ -340,6 +340,7 @@ impl Reader {
         }
         self.repair(RepairKind::FenceDropped, self.at);
         self.at += run + word;
+        self.options.in_fence = !self.options.in_fence;
         if self.document.values == 0 {
             // Whatever a fence holds may begin a value.
             self.document.begun = false;

@@ -49,6 +49,8 @@ pub struct ReaderOptions {
     /// that quote cannot, or none comes, the string ended before the literal, and before the
     /// closers that stand right in front of it.
     pub closers: Arc<[Closer]>,
+    /// Whether the value stands in a code fence: only then may one end a string.
+    pub in_fence: bool,
     /// Members down to this depth are recorded; the children of the value itself have depth 1.
     pub member_depth: usize,
     /// Whether a number that no finite double holds is written as it stands and listed in
@@ -65,6 +67,7 @@ impl Default for ReaderOptions {
             max_bytes: 64 << 20,
             mode: Mode::Value,
             closers: Arc::clone(&NO_CLOSERS),
+            in_fence: false,
             member_depth: 4,
             keep_huge_numbers: false,
         }
@@ -228,6 +231,8 @@ pub struct Reader {
     pub(super) frames: Stack,
     pub(super) out: String,
     pub(super) repairs: Vec<Repair>,
+    /// How many of them have stood all along since they were last looked at.
+    pub(super) kept_repairs: usize,
     pub(super) members: Vec<Member>,
     pub(super) valueless: Vec<ValuelessKey>,
     pub(super) huge_numbers: Vec<usize>,
@@ -286,6 +291,7 @@ impl Reader {
             frames: Stack::default(),
             out: String::new(),
             repairs: Vec::new(),
+            kept_repairs: 0,
             members: Vec::new(),
             valueless: Vec::new(),
             huge_numbers: Vec::new(),
@@ -539,6 +545,11 @@ impl Reader {
             open: open.map(|(index, _)| index).collect(),
             settled: self.settled(),
         });
+    }
+
+    /// How many repairs have stood all along since this was last asked.
+    pub(crate) fn kept_repairs(&mut self) -> usize {
+        std::mem::replace(&mut self.kept_repairs, self.repairs.len())
     }
 
     /// The first repair, if any was made.

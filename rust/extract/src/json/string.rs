@@ -31,6 +31,8 @@ pub(super) struct Text {
     /// The first closer from outside in the body, searched for up to `searched`.
     closer: Option<usize>,
     searched: usize,
+    /// Whether a fence was opened in the body.
+    in_fence: bool,
     /// Up to where the output surely belongs to the string: what may be a separator or a closer
     /// may belong to what follows. `fresh` since the last pause, `solid` up to it.
     fresh: usize,
@@ -94,6 +96,7 @@ impl Default for Text {
             counted: 0,
             closer: None,
             searched: 0,
+            in_fence: false,
             fresh: 0,
             solid: 0,
             hold: None,
@@ -533,12 +536,42 @@ impl Reader {
 
     fn search_closer(&mut self, to: usize, input: Input<'_>) {
         if self.text.closer.is_none() && !input.closers.is_empty() {
-            let from = self.text.searched;
-            self.text.closer = input.closers.find(input.bytes(), from, to);
+            self.text.closer = self.find_closer(to, input);
             // One that the text ends in may be whole the next time.
             let whole = to + input.closers.longest() <= input.text.len();
             let back = to.saturating_sub(input.closers.longest());
-            self.text.searched = if whole { to } else { back.max(from) };
+            self.text.searched = if whole {
+                to
+            } else {
+                back.max(self.text.searched)
+            };
+        }
+    }
+
+    /// The first closer before `to`; of fences one that closes the fence around the value, not one
+    /// of a fence inside the string.
+    fn find_closer(&mut self, to: usize, input: Input<'_>) -> Option<usize> {
+        let bytes = input.bytes();
+        loop {
+            let at = input.closers.find(bytes, self.text.searched, to)?;
+            let mark = bytes
+                .get(at)
+                .filter(|mark| matches!(mark, b'`' | b'~'))
+                .copied();
+            let Some(mark) = mark else {
+                return Some(at);
+            };
+            let rest = bytes.get(at..).unwrap_or_default();
+            let run = rest.iter().take_while(|byte| **byte == mark).count();
+            let has_language = rest.get(run).is_some_and(u8::is_ascii_alphanumeric);
+            if self.options.in_fence {
+                let begins = input.slice(self.text.body, at).trim().is_empty();
+                if !has_language && !self.text.in_fence && !begins {
+                    return Some(at);
+                }
+                self.text.in_fence = has_language || !self.text.in_fence;
+            }
+            self.text.searched = at + run;
         }
     }
 
@@ -566,6 +599,7 @@ impl Reader {
     fn restart(&mut self) {
         self.out.truncate(self.text.out);
         self.repairs.truncate(self.text.repairs);
+        self.kept_repairs = self.kept_repairs.min(self.text.repairs);
         self.text.copied = self.text.body;
         self.text.quotes = 0;
         self.text.nesting = 0;

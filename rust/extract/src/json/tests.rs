@@ -218,6 +218,7 @@ fn fragments() -> impl Strategy<Value = String> {
 
 fn value_options() -> ReaderOptions {
     ReaderOptions {
+        in_fence: true,
         closers: std::sync::Arc::from([
             Closer::anywhere("</tool_call>"),
             Closer::at_line_start("```"),
