@@ -180,7 +180,8 @@ impl<'a> Parts<'a> {
             return false;
         }
         if let Some((_, key, arguments)) = self.arguments {
-            if key == "parameters" && is_schema(arguments) {
+            let described = self.foreign.contains(&Some("description"));
+            if key == "parameters" && (described || is_schema(arguments)) {
                 return false;
             }
             if self.name.is_some() {
@@ -207,7 +208,13 @@ fn is_schema(value: Value<'_>) -> bool {
         .get("type")
         .and_then(Value::text)
         .is_some_and(|text| text == "object");
-    value.get("$schema").is_some()
+    let reference = value.get("$schema").or_else(|| value.get("$ref"));
+    let choice = ["anyOf", "oneOf", "allOf"]
+        .iter()
+        .filter_map(|key| value.get(key))
+        .any(|choice| choice.kind() == Kind::Array);
+    reference.is_some()
+        || choice
         || value
             .get("properties")
             .is_some_and(|inner| inner.kind() == Kind::Object)

@@ -177,6 +177,8 @@ impl Machine {
                 member.depth == 2 && progress.next.is_some() && member.parent == progress.next;
             if item {
                 self.tell_item(progress.seen, reader, end, false);
+                // It was cut off, but it is one.
+                progress.calls += 1;
             }
         }
         if let Some((index, span)) = progress.array {

@@ -7,7 +7,7 @@
 //!
 //! Every function returns None while the text does not reach far enough to tell.
 
-use super::ahead::{Ahead, Gap, Input, Tok};
+use super::ahead::{Ahead, Gap, Input, LIMIT, Tok};
 
 /// The place a string has in its container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub(super) fn closing(ahead: &mut Ahead, input: Input<'_>, context: Context) -> 
             if first.gap == Gap::None || context.quotes > 0 {
                 return verdict(false);
             }
-            ends_item(ahead, 1, input).and_then(verdict)
+            items_follow(ahead, 1, input).and_then(verdict)
         }
         (Tok::OpenBrace | Tok::OpenBracket, Role::Item) => {
             verdict(first.gap != Gap::None && context.quotes == 0)
@@ -281,6 +281,22 @@ fn comma_in_array(ahead: &mut Ahead, input: Input<'_>, context: Context) -> Opti
     }
 }
 
+/// Whether the tokens from this index on are items of an array that lack their commas, up to
+/// what ends one or as far as is looked.
+fn items_follow(ahead: &mut Ahead, from: usize, input: Input<'_>) -> Option<bool> {
+    for index in from..LIMIT {
+        if ends_item(ahead, index, input)? {
+            return Some(true);
+        }
+        let item = ahead.token(index, input)?;
+        let scalar = matches!(item.tok, Tok::Str | Tok::Number | Tok::Literal);
+        if item.gap == Gap::None || !scalar {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
 /// Whether the token with this index is an item of an array whose comma before it is missing.
 fn lacks_comma(ahead: &mut Ahead, index: usize, input: Input<'_>) -> Option<bool> {
     let item = ahead.token(index, input)?;
@@ -443,6 +459,9 @@ fn string(ahead: &mut Ahead, input: Input<'_>, context: Context) -> Option<Verdi
     match context.role {
         // Strings in a row are joined.
         Role::Value => verdict(context.quotes == 0 && first.gap != Gap::None && (ends || more)),
+        Role::Item if context.quotes == 0 && first.gap != Gap::None && !ends && !more => {
+            items_follow(ahead, 1, input).and_then(verdict)
+        }
         _ => verdict(context.pairs_up() && (ends || (more && context.quotes == 0))),
     }
 }

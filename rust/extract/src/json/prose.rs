@@ -206,6 +206,13 @@ impl Reader {
             }
             (Tok::OpenBracket, Tok::Number | Tok::Literal) => {
                 let after = self.ahead.token(2, input)?.tok;
+                if after == Tok::Comma {
+                    let second = self.ahead.begun(3, input)?;
+                    if matches!(second, Tok::Str | Tok::OpenBrace | Tok::OpenBracket) {
+                        // No citation: `[1, "a"]`.
+                        return Some(Candidate::Value);
+                    }
+                }
                 after == Tok::Comma || after == Tok::CloseBracket
             }
             (Tok::OpenBrace, Tok::CloseBrace) => true,

@@ -291,7 +291,11 @@ fn is_certain_chat_message<V: View>(value: &V) -> bool {
 fn is_certain_chat_call<V: View>(call: &V) -> bool {
     let function = call.get(Key::Function).or_else(|| call.get(Key::Custom));
     match function {
-        Some(function) => is_text(&function, Key::Name),
+        // A tool's definition has neither an id nor arguments.
+        Some(function) => {
+            let arguments = function.first(&[Key::Arguments, Key::Input]);
+            is_text(&function, Key::Name) && (arguments.is_some() || call.get(Key::Id).is_some())
+        }
         // Without the wrapper only an id tells it from the JSON of other formats.
         None => is_text(call, Key::Name) && call.get(Key::Id).is_some(),
     }
