@@ -485,7 +485,7 @@ impl Table {
         let continued = match last.progress() {
             Progress::Blank => last.name.is_some() && !last.ended,
             Progress::Open => {
-                !last.ended && (last.may_hold_object() || !begins_object(&delta.arguments))
+                !last.ended && (!begins_object(&delta.arguments) || last.may_hold_object())
             }
             // White space behind the arguments begins nothing.
             Progress::Complete(_) => is_nothing(&delta.arguments),
