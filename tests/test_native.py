@@ -690,6 +690,8 @@ def test_text_beside_calls_is_kept_where_there_is_no_content() -> None:
         {"role": "assistant", "content": [{"text": "Ok"}, {"toolUse": {"name": "search"}}]},
         {"output": {"message": {"role": "assistant", "content": []}}, "usage": {}},
         {"messages": [{"role": "assistant"}], "usage": {}} | {"output": {}},
+        {"role": "assistant", "content": [{"type": "tool-call", "toolName": "f", "args": {}}]},
+        {"role": "assistant", "content": [{"type": "toolCall", "name": "f", "arguments": {}}]},
     ],
 )
 def test_what_an_unknown_api_says_is_never_lost_in_silence(message: Any) -> None:

@@ -257,6 +257,9 @@ fn header(calls: &NamedCalls, context: Context<'_>, input: Input<'_>, from: usiz
     let inner = &context.entry.inner;
     let wanted =
         |id| context.entry.bounds_calls(id) || inner.parts.iter().any(|(part, _)| *part == id);
+    // A name alone is one only between markers of its own, and where no other marker leads to it.
+    let named = calls.parts.iter().any(|(_, part)| *part == Part::Name);
+    let bare = !calls.open.is_empty() && !named;
     let mut header = Header::default();
     let mut part = Part::Name;
     let mut at = from;
@@ -314,7 +317,7 @@ fn header(calls: &NamedCalls, context: Context<'_>, input: Input<'_>, from: usiz
         };
         match inner.parts.iter().find(|(id, _)| *id == hit.id) {
             None if header.name.is_empty() => return Ready::No,
-            None if at == from => return Ready::No,
+            None if at == from && !(bare && inner.close.contains(&hit.id)) => return Ready::No,
             None => return Ready::Nothing(header, hit.start),
             Some((_, Part::Input)) => return Ready::Input(header, hit.end),
             Some((_, next)) => {

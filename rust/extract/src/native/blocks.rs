@@ -105,15 +105,28 @@ fn whole<V: View>(block: &V, runs: Runs, slots: &mut impl FnMut() -> Slot, sink:
         }
         BlockKind::Other => {
             sink.piece(Piece::TextBreak);
-            if block.get(Key::Type).is_none() {
-                sink.piece(Piece::Malformed(
-                    "a block of the content has no type and holds nothing that is known; expected \
-                     text, reasoning or a call"
-                        .to_owned(),
-                ));
-            }
+            other(block, sink);
         }
     }
+}
+
+/// Tells of a block that is not read, unless it is one of those with nothing to run in them.
+fn other<V: View>(block: &V, sink: &mut impl Sink) {
+    let problem = match block.get(Key::Type) {
+        None => "has no type and holds nothing that is known".to_owned(),
+        Some(kind) => {
+            let kind = kind.text().unwrap_or_default();
+            let letters = kind.chars().filter(char::is_ascii_alphabetic);
+            let word: String = letters.map(|c| c.to_ascii_lowercase()).collect();
+            if !matches!(word.as_str(), "toolcall" | "tooluse" | "functioncall") {
+                return;
+            }
+            format!("has the type {kind:?} of an API that is not read")
+        }
+    };
+    sink.piece(Piece::Malformed(format!(
+        "a block of the content {problem}; expected text, reasoning or a call"
+    )));
 }
 
 /// The text of a text block.
