@@ -476,12 +476,13 @@ impl Machine {
 
     /// The fence around a payload, or one that turned out to be text, ends.
     fn close_fence(&mut self, start: usize, end: usize, input: Input<'_>) {
+        // Text that was let go too early goes back to where the fence was open.
+        self.emit(input, start);
         let dropped = self
             .fence
             .take()
             .is_some_and(|fence| fence.fate == FenceFate::Dropped);
         if dropped {
-            self.emit(input, start);
             self.markup(end);
             self.out.cut_from_cleaned(start, end);
         }

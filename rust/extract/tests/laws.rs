@@ -397,6 +397,7 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "```tool_call{name:\"\",\"t:\",",
         "{\"name\":\"h\",\"arguments\":{}}\n```{\"o\":1,\"next\":[{\"mcp\":\"a\"}]}\n```",
         "{content:\",\"next\":[<,)<",
+        "```\no{\"e\":\",\"\n```\n`\n```json{name:\",\"arguments\":{",
         "[TOOL_CALLS][{\"name\":\"r\",[\"\":",
         "[TOOL_CALLS]r[CALL_ID]t o",
         "{t:\"\"t\"\"\",s\\\"\",\"next\":[{mcp:c[{}]}",

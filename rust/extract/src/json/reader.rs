@@ -171,6 +171,8 @@ pub(super) enum State {
     Value,
     /// A key, or the end of the object.
     Key,
+    /// What a bracket before a key stands for.
+    Bracket,
     /// The colon after a key.
     Colon,
     /// A comma or a closer.
@@ -426,7 +428,7 @@ impl Reader {
         };
         let limit = match state {
             State::Text | State::Quote => self.text_settled(self.entry.mark),
-            State::Key | State::Next => self.out.len(),
+            State::Key | State::Bracket | State::Next => self.out.len(),
             State::Value | State::Bare if self.inside() != Some(Shape::Object) => self.out.len(),
             _ => self.entry.mark.min(self.out.len()),
         };
@@ -528,6 +530,7 @@ impl Reader {
             State::Bare => self.step_bare(input),
             State::Comment => self.step_comment(input),
             State::Mismatch => self.step_mismatch(input),
+            State::Bracket => self.step_bracket(input),
             State::Set => self.step_set(input),
             State::Join => self.step_join(input),
             State::Around => self.step_around(input),

@@ -296,12 +296,31 @@ impl Reader {
             Glyph::OpenBrace if self.frames.last().is_some_and(|frame| !frame.filled) => {
                 self.double_opener(seen)
             }
-            Glyph::OpenBrace | Glyph::OpenBracket => self.item_for_key(),
+            Glyph::OpenBrace => self.item_for_key(),
+            Glyph::OpenBracket => {
+                self.look(at);
+                self.state = State::Bracket;
+                Flow::Go
+            }
             Glyph::OpenParen | Glyph::CloseParen | Glyph::Colon => {
                 self.fail(ErrorKind::Unreadable, at)
             }
             _ => self.begin_bare(at, true),
         }
+    }
+
+    /// A bracket where a key belongs: a stray one right before a key, else the next item.
+    pub(super) fn step_bracket(&mut self, input: Input<'_>) -> Flow {
+        let Some(key) = decide::begins_key(&mut self.ahead, 1, input) else {
+            return Flow::More;
+        };
+        self.state = State::Key;
+        if !key {
+            return self.item_for_key();
+        }
+        self.repair(RepairKind::OpenerDropped, self.at);
+        self.at += input.glyph(self.at).map_or(1, |seen| seen.length);
+        Flow::Go
     }
 
     fn double_opener(&mut self, seen: Seen) -> Flow {
