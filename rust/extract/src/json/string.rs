@@ -58,6 +58,14 @@ pub(super) struct Text {
     asked: Asked,
 }
 
+/// What a search for a closer came to.
+enum Search {
+    Found(usize),
+    Nothing,
+    /// The text ends too soon to tell.
+    Unknown,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     /// Does it end the string?
@@ -535,39 +543,52 @@ impl Reader {
     }
 
     fn search_closer(&mut self, to: usize, input: Input<'_>) {
-        if self.text.closer.is_none() && !input.closers.is_empty() {
-            self.text.closer = self.find_closer(to, input);
-            // One that the text ends in may be whole the next time.
-            let whole = to + input.closers.longest() <= input.text.len();
-            let back = to.saturating_sub(input.closers.longest());
-            self.text.searched = if whole {
-                to
-            } else {
-                back.max(self.text.searched)
-            };
+        if self.text.closer.is_some() || input.closers.is_empty() {
+            return;
+        }
+        match self.find_closer(to, input) {
+            Search::Found(closer) => self.text.closer = Some(closer),
+            Search::Unknown => {}
+            Search::Nothing => {
+                // One that the text ends in may be whole the next time.
+                let whole = to + input.closers.longest() <= input.text.len();
+                let back = to.saturating_sub(input.closers.longest());
+                self.text.searched = if whole {
+                    to
+                } else {
+                    back.max(self.text.searched)
+                };
+            }
         }
     }
 
     /// The first closer before `to`; of fences one that closes the fence around the value, not one
     /// of a fence inside the string.
-    fn find_closer(&mut self, to: usize, input: Input<'_>) -> Option<usize> {
+    fn find_closer(&mut self, to: usize, input: Input<'_>) -> Search {
         let bytes = input.bytes();
         loop {
-            let at = input.closers.find(bytes, self.text.searched, to)?;
+            let Some(at) = input.closers.find(bytes, self.text.searched, to) else {
+                return Search::Nothing;
+            };
             let mark = bytes
                 .get(at)
                 .filter(|mark| matches!(mark, b'`' | b'~'))
                 .copied();
             let Some(mark) = mark else {
-                return Some(at);
+                return Search::Found(at);
             };
             let rest = bytes.get(at..).unwrap_or_default();
             let run = rest.iter().take_while(|byte| **byte == mark).count();
+            if run == rest.len() && !input.last {
+                // A language may follow.
+                self.text.searched = at;
+                return Search::Unknown;
+            }
             let has_language = rest.get(run).is_some_and(u8::is_ascii_alphanumeric);
             if self.options.in_fence {
                 let begins = input.slice(self.text.body, at).trim().is_empty();
                 if !has_language && !self.text.in_fence && !begins {
-                    return Some(at);
+                    return Search::Found(at);
                 }
                 self.text.in_fence = has_language || !self.text.in_fence;
             }
@@ -932,7 +953,7 @@ impl Reader {
     fn closer_may_have_begun(&self, input: Input<'_>) -> bool {
         let longest = input.closers.longest();
         let from = self.at.saturating_sub(longest).max(self.text.body);
-        (from..self.at).any(|at| input.closers.at(input.bytes(), at, false) == Match::Partial)
+        (from..self.at).any(|at| input.closers.at(input.bytes(), at, false) != Match::No)
     }
 
     /// How much of the output is settled while a string is being read.
