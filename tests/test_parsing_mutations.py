@@ -58,6 +58,13 @@ FOUND = [
     '```json{name:","args":n```\nto=<|message|>',
     "```tool_call\n{name: 't', aments: {a: 1,},}\n```\n"
     "Here is my thought process: plan. Here is my response: Done.",
+    '```\no{"e":","\n```\n`\n```json{name:","arguments":{',
+    '```tool_call{name:"o```s"a',
+    '```json{mcp:"m```p":',
+    '```{mcp:"a\n```e',
+    '<｜tool▁call▁begin｜><｜tool▁sep｜>c```{q:"h\n```j',
+    '```tool_call{mcp:"}```l',
+    '```json{"":"C```j\n"next":[{mcp:a',
 ]
 
 
