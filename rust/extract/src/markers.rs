@@ -3,11 +3,9 @@
 //! A marker is looked for from its *anchor*, the first of its bytes that is one of `<[{:`: `memchr`
 //! jumps from anchor to anchor, a trie of all markers is walked from there, and what stands before
 //! the anchor is compared backwards. So plain text costs what `memchr` costs, however many formats
-//! are read. Markers without an anchor byte get a substring search of their own.
+//! are read. Markers without an anchor byte are looked for from their first byte.
 
 use std::collections::HashMap;
-
-use memchr::memmem;
 
 /// Bytes that a marker may be anchored at.
 const ANCHORS: &[u8] = b"<[:{";
@@ -117,7 +115,9 @@ pub(crate) struct Markers {
     /// Most bytes that stand before an anchor.
     longest_prefix: usize,
     /// Markers without an anchor.
-    unanchored: Vec<(memmem::Finder<'static>, Vec<u8>, MarkerId)>,
+    unanchored: Vec<(Vec<u8>, MarkerId)>,
+    /// The bytes that those begin with.
+    unanchored_begins: Box<[bool; 256]>,
     /// What must stand before each of the anchor bytes.
     before: Vec<Before>,
     /// All spellings, and their markers.
@@ -133,6 +133,7 @@ impl Markers {
             prefixed: Vec::new(),
             longest_prefix: 0,
             unanchored: Vec::new(),
+            unanchored_begins: Box::new([false; 256]),
             before: Vec::new(),
             spelled: HashMap::new(),
             count: 0,
@@ -183,8 +184,11 @@ impl Markers {
         let bytes = text.as_bytes();
         let anchor = bytes.iter().position(|byte| ANCHORS.contains(byte));
         let Some(anchor) = anchor.or_else(|| text.starts_with(DIAMOND).then_some(0)) else {
-            let finder = memmem::Finder::new(bytes).into_owned();
-            self.unanchored.push((finder, bytes.to_vec(), id));
+            let first = bytes.first().map(|byte| usize::from(*byte));
+            if let Some(begins) = first.and_then(|first| self.unanchored_begins.get_mut(first)) {
+                *begins = true;
+            }
+            self.unanchored.push((bytes.to_vec(), id));
             return;
         };
         let (prefix, rest) = bytes.split_at(anchor);
@@ -360,7 +364,7 @@ impl Markers {
 
     /// The longest wanted marker without an anchor that begins at `start`; partial when it may
     /// still become one, or a longer one.
-    fn unanchored_at(
+    pub(crate) fn unanchored_at(
         &self,
         text: &[u8],
         start: usize,
@@ -370,7 +374,7 @@ impl Markers {
         let rest = text.get(start..).unwrap_or_default();
         let mut longest = Look::Nothing;
         let mut end = start;
-        for (_, literal, id) in self.unanchored.iter().filter(|(_, _, id)| wanted(*id)) {
+        for (literal, id) in self.unanchored.iter().filter(|(_, id)| wanted(*id)) {
             if rest.starts_with(literal) {
                 if start + literal.len() > end {
                     end = start + literal.len();
@@ -432,37 +436,32 @@ impl Markers {
             let marker = self.all.get(*number as usize)?;
             overlap(text, &marker.prefix)
         });
-        let unanchored = self.unanchored.iter().filter_map(|(_, literal, _)| {
+        let unanchored = self.unanchored.iter().filter_map(|(literal, _)| {
             let all_but_last = literal.split_last().map_or(&[][..], |(_, rest)| rest);
             overlap(text, all_but_last)
         });
         prefixed.chain(unanchored).min()
     }
 
-    /// The next marker without an anchor byte in `text` from `from` on.
+    /// The next marker without an anchor byte in `text` from `from` on: linear in the way there.
     pub(crate) fn next_unanchored(&self, text: &[u8], from: usize) -> Option<Hit> {
         let rest = text.get(from..)?;
-        self.unanchored_in(rest, from, |_| true)
+        let begins = rest
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| self.begins_unanchored(**byte));
+        let mut hits = begins.filter_map(|(offset, _)| {
+            match self.unanchored_at(text, from + offset, true, &|_| true) {
+                Look::Hit(hit) => Some(hit),
+                _ => None,
+            }
+        });
+        hits.next()
     }
 
-    /// The first wanted marker without an anchor byte in `rest`, which begins at `from`; of several
-    /// there, the longest.
-    pub(crate) fn unanchored_in(
-        &self,
-        rest: &[u8],
-        from: usize,
-        wanted: impl Fn(MarkerId) -> bool,
-    ) -> Option<Hit> {
-        let wanted = self.unanchored.iter().filter(|(_, _, id)| wanted(*id));
-        let hits = wanted.filter_map(|(finder, literal, id)| {
-            let start = from + finder.find(rest)?;
-            Some(Hit {
-                id: *id,
-                start,
-                end: start + literal.len(),
-            })
-        });
-        hits.min_by_key(|hit| (hit.start, usize::MAX - hit.end))
+    /// Whether a marker without an anchor begins with this byte.
+    pub(crate) fn begins_unanchored(&self, byte: u8) -> bool {
+        self.unanchored_begins.get(usize::from(byte)) == Some(&true)
     }
 
     /// Whether any marker has no anchor byte.

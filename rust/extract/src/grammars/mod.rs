@@ -92,9 +92,6 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Longest marker without an anchor byte.
-const LONGEST_MARKER: usize = 256;
-
 /// What a grammar reads with.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
@@ -123,45 +120,42 @@ impl Context<'_> {
         mut from: usize,
         wanted: impl Fn(MarkerId) -> bool,
     ) -> Look {
-        let text = input.bytes();
-        let begin = from;
-        let mut found = Look::Nothing;
-        while let Some(at) = next_of(&self.entry.inner.anchors, text, from) {
-            found = self.plan.markers.look(text, at, input.last, &wanted);
-            if found != Look::Nothing {
-                break;
-            }
-            from = at + 1;
+        let (text, markers) = (input.bytes(), &self.plan.markers);
+        if markers.has_unanchored() {
+            return self.find_any(input, from, wanted);
         }
-        let (Look::Hit(Hit { start: end, .. }) | Look::Partial(end)) = found else {
-            return self.find_unanchored(input, (begin, text.len()), from, wanted);
-        };
-        match self.find_unanchored(input, (begin, end), end, wanted) {
-            Look::Nothing => found,
-            earlier => earlier,
+        while let Some(at) = next_of(&self.entry.inner.anchors, text, from) {
+            match markers.look(text, at, input.last, &wanted) {
+                Look::Nothing => from = at + 1,
+                found => return found,
+            }
+        }
+        match markers.unfinished(text) {
+            Some(start) if !input.last && start >= from => Look::Partial(start),
+            _ => Look::Nothing,
         }
     }
 
-    /// The first wanted marker without an anchor byte that begins in the stretch, or that may begin
-    /// at the end of the text from `held` on.
-    fn find_unanchored(
-        self,
-        input: Input<'_>,
-        (from, to): (usize, usize),
-        held: usize,
-        wanted: impl Fn(MarkerId) -> bool,
-    ) -> Look {
+    /// The same where markers may begin with any byte: one pass for all of them.
+    fn find_any(self, input: Input<'_>, from: usize, wanted: impl Fn(MarkerId) -> bool) -> Look {
         let (text, markers) = (input.bytes(), &self.plan.markers);
-        if markers.has_unanchored() {
-            let end = text.len().min(to.saturating_add(LONGEST_MARKER));
-            let stretch = text.get(from..end).unwrap_or_default();
-            let hit = markers.unanchored_in(stretch, from, wanted);
-            if let Some(hit) = hit.filter(|hit| hit.start < to) {
+        let rest = text.get(from..).unwrap_or_default();
+        for (offset, byte) in rest.iter().enumerate() {
+            let at = from + offset;
+            if self.entry.inner.anchors.contains(byte) {
+                match markers.look(text, at, input.last, &wanted) {
+                    Look::Nothing => {}
+                    found => return found,
+                }
+            }
+            if markers.begins_unanchored(*byte)
+                && let Look::Hit(hit) = markers.unanchored_at(text, at, true, &wanted)
+            {
                 return Look::Hit(hit);
             }
         }
-        match markers.unfinished(text).filter(|_| to == text.len()) {
-            Some(start) if !input.last && start >= held => Look::Partial(start),
+        match markers.unfinished(text) {
+            Some(start) if !input.last && start >= from => Look::Partial(start),
             _ => Look::Nothing,
         }
     }

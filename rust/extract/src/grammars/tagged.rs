@@ -302,7 +302,9 @@ impl TaggedItem {
                 Next::Wait
             }
             ValueEnd::At { end, next } => {
-                self.push(key, kind, unframed(input.slice(start, end), calls.framed));
+                // Without a closing tag of its own, the value ends with its line.
+                let framed = calls.framed || end == next;
+                self.push(key, kind, unframed(input.slice(start, end), framed));
                 self.at = next;
                 Next::Go
             }
