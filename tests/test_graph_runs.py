@@ -515,3 +515,26 @@ def test_the_example_shows_a_warned_agent_that_answers() -> None:
     assert "guard_spoke  loop.exact" in ran.stdout
     assert "-- The runbook does not say." in ran.stdout
     assert "flowchart TD" in ran.stdout
+
+
+def test_update_that_cannot_be_read_is_a_contract_error():
+    class Unreadable(dict):
+        def __iter__(self):
+            raise RuntimeError("gone")
+
+        def keys(self):
+            raise RuntimeError("gone")
+
+    node = Node(
+        id="read",
+        starts_round=True,
+        run=lambda state: Unreadable(answer=1),
+        routes=[route.deliver("answer")],
+    )
+    with pytest.raises(ContractError, match="update cannot be read: gone") as caught:
+        AgentCoreEngine(define_workflow(id="reading", nodes=[node])).run_sync({})
+    error = caught.value
+    assert (error.workflow_id, error.node_id, error.round) == ("reading", "read", 1)
+    assert error.run is not None
+    assert error.run.reason == "contract.error"
+    assert isinstance(error.__cause__, RuntimeError)

@@ -593,7 +593,12 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
                 f"its run returned a {type(update).__name__}; "
                 "return a mapping of the fields that change, or None",
             )
-        checked = dict(cast("Mapping[Any, Any]", update))
+        try:
+            checked = dict(cast("Mapping[Any, Any]", update))
+        except Exception as error:  # a mapping of the user's own, whose methods may raise
+            self.break_contract(
+                node.id, None, f"its update cannot be read: {text_of(error)}", error
+            )
         known = self._form.fields
         for name in checked:
             if type(name) is not str:
