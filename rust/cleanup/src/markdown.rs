@@ -2,14 +2,16 @@
 //!
 //! The rules are those of `CommonMark`, with four liberties that model replies need: a fence may follow
 //! text on its line when only a language and a line end come after it; a payload may begin on the
-//! line of its fence; a token that ends the turn may follow the closing marks; and inline code that begins
-//! the reply may hold blank lines.
+//! line of its fence; a token that ends the turn or its reasoning may follow the closing marks; and
+//! inline code that begins the reply may hold blank lines.
 //! Each function reads a stretch of text once; [`CodeSpans`] remembers where no closer was found.
 
 use memchr::{memchr, memchr2};
 
-use crate::END_OF_TURN;
+use crate::{END_OF_TURN, REASONING};
 
+/// A byte order mark, which may stand before the first line.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Longest run of backticks that is taken for inline code.
 const LONGEST_CODE_RUN: usize = 8;
 /// Longest run of marks, indentation or trailing blanks that is looked at.
@@ -69,11 +71,17 @@ fn run_length(text: &[u8], from: usize, mark: u8) -> usize {
 #[must_use]
 pub fn at_line_start(text: &[u8], at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
-    let mut before = before.iter().rev().take(LONGEST_RUN);
-    match before.find(|byte| !matches!(byte, b' ' | b'\t')) {
-        None => at < LONGEST_RUN,
-        Some(byte) => matches!(byte, b'\n' | b'\r'),
+    let blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
+    let blanks = before.iter().rev().take(LONGEST_RUN).take_while(blank);
+    let blanks = blanks.count();
+    if blanks == LONGEST_RUN {
+        return false;
     }
+    let before = before.get(..at - blanks).unwrap_or_default();
+    before.is_empty()
+        || before == BYTE_ORDER_MARK
+        || before.ends_with(b"\n")
+        || before.ends_with(b"\r")
 }
 
 /// Reads the run of backticks or tildes at `start` as the opening of a fence.
@@ -174,7 +182,7 @@ pub fn fence_closes_at(text: &[u8], start: usize, fence: &Fence, last: bool) -> 
     let next = line.iter().position(|byte| !blank(byte));
     match next.and_then(|at| rest.get(at..)) {
         Some([b'\n', ..]) => Found::At(start, end),
-        Some(rest) => match end_of_turn(rest) {
+        Some(rest) => match end_of_part(rest) {
             Token::Whole => Found::At(start, end),
             Token::Begun if !last => Found::Unknown(start),
             Token::Begun | Token::No => Found::Nowhere,
@@ -192,10 +200,13 @@ enum Token {
     No,
 }
 
-/// Whether a token that ends a turn begins `text`: models write it right behind what ends a line.
-fn end_of_turn(text: &[u8]) -> Token {
+/// Whether a token that ends a turn or its reasoning begins `text`: models write it right behind
+/// what ends a line.
+fn end_of_part(text: &[u8]) -> Token {
     let mut begun = false;
-    for token in END_OF_TURN.iter().map(|token| token.as_bytes()) {
+    let closers = REASONING.iter().map(|tags| tags.close);
+    for token in END_OF_TURN.iter().copied().chain(closers) {
+        let token = token.as_bytes();
         if text.starts_with(token) {
             return Token::Whole;
         }
@@ -205,7 +216,7 @@ fn end_of_turn(text: &[u8]) -> Token {
 }
 
 /// Searches the closing line of `fence` from `from` on: a line of nothing but enough marks, or of
-/// these and a token that ends the turn.
+/// these and a token that ends the turn or its reasoning.
 #[must_use]
 pub fn closing_fence(text: &[u8], from: usize, fence: &Fence, last: bool) -> Found {
     let mut at = from;

@@ -16,6 +16,10 @@ use crate::{Repair, Span};
 
 /// How much of JSON in prose is read before its first keys are looked at.
 const FIRST_WINDOW: usize = 32;
+/// From how much on JSON in prose is given up where a window of it brings nothing.
+const LONGEST_WAIT: usize = 256;
+/// Marks of quotes before a key.
+const LONGEST_QUOTE: usize = 4;
 /// Longest key without quotes at which an object is recognised.
 const LONGEST_BARE_KEY: usize = 64;
 
@@ -91,6 +95,8 @@ pub(crate) struct Candidate {
     pub(crate) reading: Reading,
     /// How much of JSON in prose is read at once.
     window: usize,
+    /// How much of the output there was at the end of the last window.
+    written: usize,
     /// The members that have been looked at.
     seen: usize,
     phase: Phase,
@@ -100,6 +106,16 @@ pub(crate) struct Candidate {
     next: Option<usize>,
     /// The output before this JSON.
     saved: Saved,
+}
+
+/// How much of a candidate was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    All,
+    /// Up to the end of a window.
+    Window,
+    /// Up to the end of a window, here, and it brought nothing.
+    Stuck(usize),
 }
 
 #[derive(Debug)]
@@ -139,6 +155,7 @@ impl Candidate {
             comments: Vec::new(),
             reading: Reading::new(Machine::rules(&machine.shared), closers, in_fence, at),
             window: FIRST_WINDOW,
+            written: 0,
             seen: 0,
             phase: Phase::Open,
             content_first: false,
@@ -158,21 +175,30 @@ impl Candidate {
     }
 
     /// Reads on: all that has come, or in prose a growing part of it, because what turns out to
-    /// be no workflow JSON is read again. Tells whether all was read.
-    fn read(&mut self, input: Input<'_>) -> (Status, bool) {
+    /// be no workflow JSON is read again. Tells how much was read.
+    fn read(&mut self, input: Input<'_>) -> (Status, Extent) {
         if self.place != Place::Prose || matches!(self.phase, Phase::Workflow(_)) {
-            return (self.reading.read(input), true);
+            return (self.reading.read(input), Extent::All);
         }
         let mut end = (self.start + self.window).min(input.text.len());
         while !input.text.is_char_boundary(end) {
             end += 1;
         }
-        let all = end == input.text.len();
-        if !all {
-            self.window *= 2;
+        let status = self.reading.read(input.up_to(end));
+        if end == input.text.len() {
+            return (status, Extent::All);
         }
-        let window = input.up_to(end);
-        (self.reading.read(window), all)
+        // The same window ends are seen however the text arrives.
+        let written = self.reading.output().len();
+        let stuck = self.window >= LONGEST_WAIT && written == self.written;
+        self.window *= 2;
+        self.written = written;
+        let extent = if stuck {
+            Extent::Stuck(end)
+        } else {
+            Extent::Window
+        };
+        (status, extent)
     }
 
     /// Where JSON in prose, other than workflow JSON, needs healing: it is read no further.
@@ -201,8 +227,9 @@ fn looks_like_payload(place: Place, at: usize, input: Input<'_>) -> Result<bool,
         '"' => Ok(true),
         '/' | '#' => Ok(!prose),
         '\'' | '“' | '”' | '＂' | '‘' | '\\' | '`' => {
-            let key = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-            bare_key(key, prose, input.last)
+            let quote = rest.chars().take_while(|c| !c.is_alphanumeric());
+            let length = quote.take(LONGEST_QUOTE).map(char::len_utf8).sum();
+            bare_key(rest.get(length..).unwrap_or_default(), prose, input.last)
         }
         c if c.is_alphanumeric() || c == '_' || c == '$' => bare_key(rest, prose, input.last),
         _ => Ok(false),
@@ -217,12 +244,15 @@ fn bare_key(text: &str, prose: bool, last: bool) -> Result<bool, Wait> {
     if length > LONGEST_BARE_KEY {
         return Ok(false);
     }
-    let mut after = text.get(length..).unwrap_or_default().chars();
+    let after = text.get(length..).unwrap_or_default().chars();
+    let mut after = after.take(LONGEST_BARE_KEY);
+    let mut gap = 0;
     let colon = after.find(|c| {
+        gap += 1;
         !c.is_whitespace() && !matches!(c, '\'' | '"' | '”' | '“' | '＂' | '’' | '\\' | '`')
     });
     match colon {
-        None if last => Ok(false),
+        None if last || gap == LONGEST_BARE_KEY => Ok(false),
         None => Err(Wait),
         Some(':' | '：') => Ok(!prose || matches!(key, "content" | "next")),
         Some(_) => Ok(false),
@@ -255,7 +285,7 @@ impl Machine {
 
     /// Reads on in JSON that may be a payload.
     pub(crate) fn candidate(&mut self, mut candidate: Box<Candidate>, input: Input<'_>) -> Flow {
-        let (status, all) = candidate.read(input);
+        let (status, extent) = candidate.read(input);
         self.weigh(&mut candidate, input);
         if let Some(offset) = candidate.doubt().map(|doubt| doubt.offset) {
             return self.give_up(candidate, offset, input);
@@ -264,7 +294,12 @@ impl Machine {
             self.tell_workflow(progress, &candidate.reading);
         }
         match status {
-            Status::NeedMore if !all => {
+            Status::NeedMore if extent != Extent::All => {
+                if let Extent::Stuck(end) = extent
+                    && !matches!(candidate.phase, Phase::Workflow(_))
+                {
+                    return self.give_up(candidate, end, input);
+                }
                 self.state = State::Candidate(candidate);
                 Flow::Go
             }

@@ -752,7 +752,7 @@ impl Machine {
             match self.look(stop, input) {
                 Look::Hit(hit) => {
                     let roles = self.shared.plan.roles(hit.id);
-                    if roles.react.is_some() || roles.ends_turn {
+                    if roles.react.is_some() || roles.ends_turn || roles.closes_reasoning {
                         break hit.start;
                     }
                     at = hit.end;

@@ -32,7 +32,7 @@ pub(super) struct Text {
     closer: Option<usize>,
     searched: usize,
     /// Whether a fence was opened in the body.
-    in_fence: bool,
+    fence: InnerFence,
     /// Up to where the output surely belongs to the string: what may be a separator or a closer
     /// may belong to what follows. `fresh` since the last pause, `solid` up to it.
     fresh: usize,
@@ -56,6 +56,13 @@ pub(super) struct Text {
     repairs: usize,
     /// What is being asked about a quote.
     asked: Asked,
+}
+
+/// Whether the body of a string has opened a code fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InnerFence {
+    Open,
+    Closed,
 }
 
 /// What a search for a closer came to.
@@ -104,7 +111,7 @@ impl Default for Text {
             counted: 0,
             closer: None,
             searched: 0,
-            in_fence: false,
+            fence: InnerFence::Closed,
             fresh: 0,
             solid: 0,
             hold: None,
@@ -587,10 +594,15 @@ impl Reader {
             let has_language = rest.get(run).is_some_and(u8::is_ascii_alphanumeric);
             if self.options.in_fence {
                 let begins = input.slice(self.text.body, at).trim().is_empty();
-                if !has_language && !self.text.in_fence && !begins {
+                let open = self.text.fence == InnerFence::Open;
+                if !has_language && !open && !begins {
                     return Search::Found(at);
                 }
-                self.text.in_fence = has_language || !self.text.in_fence;
+                self.text.fence = if has_language || !open {
+                    InnerFence::Open
+                } else {
+                    InnerFence::Closed
+                };
             }
             self.text.searched = at + run;
         }
