@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import random
 from collections.abc import Callable
@@ -134,6 +135,55 @@ def test_error_routes_need_a_field_for_the_error() -> None:
     ]
     assert errors_of(nodes, state_type=State) == [("field_unknown", "a")]
     assert errors_of(nodes) == []
+
+
+def test_requires_is_judged_as_by_walking_every_way() -> None:
+    chooser = random.Random(8)
+    fields = "uvwxyz"
+    for _ in range(200):
+        count = chooser.randint(1, 9)
+        names = [f"n{n}" for n in range(count)]
+        after = {name: chooser.sample(names, chooser.randint(0, min(3, count))) for name in names}
+        for name, following in itertools.pairwise(names):
+            after[name].append(following)
+        provides = {name: chooser.sample(fields, chooser.randint(0, 2)) for name in names}
+        requires = {name: chooser.sample(fields, chooser.randint(0, 2)) for name in names}
+        nodes = [
+            Node(
+                id=name, starts_round=True, run=later,
+                provides=provides[name], requires=requires[name],
+                routes=[*(route.to_if(bool, to) for to in after[name]), route.deliver("u")],
+            )
+            for name in names
+        ]  # fmt: skip
+        expected: list[tuple[str, str]] = []
+        for name in names[1:]:
+            before: set[str] = set()
+            while True:
+                more = {n for n in names if before.union([name]).intersection(after[n])} - before
+                if not more:
+                    break
+                before |= more
+            given = {field for one in before for field in provides[one]}
+            expected += [
+                ("requires_unprovided", name) for field in requires[name] if field not in given
+            ]
+        found = [one for one in warnings_of(nodes) if one[0] == "requires_unprovided"]
+        assert found == expected
+
+
+def test_the_input_and_output_of_a_workflow_in_a_node_are_checked() -> None:
+    inner = define_workflow(
+        id="inner", nodes=[Node(id="a", starts_round=True, routes=[route.deliver("x")])]
+    )
+
+    async def slow(state: object) -> object:
+        return state
+
+    for wrong in ({"input": 5}, {"input": slow}, {"output": 5}, {"output": ""}, {"output": []}):
+        run = subworkflow(inner, **wrong)  # pyright: ignore[reportArgumentType]
+        node = Node(id="n", starts_round=True, run=run, routes=[route.deliver("x")])
+        assert errors_of([node]) == [("run_invalid", "n")], wrong
 
 
 def test_a_requires_that_no_path_provides_is_a_warning() -> None:

@@ -538,3 +538,11 @@ def test_update_that_cannot_be_read_is_a_contract_error():
     assert error.run is not None
     assert error.run.reason == "contract.error"
     assert isinstance(error.__cause__, RuntimeError)
+
+
+def test_a_state_that_cannot_be_isolated_is_refused_by_name() -> None:
+    workflow = define_workflow(
+        id="flow", nodes=[Node(id="a", starts_round=True, routes=[route.deliver("x")])]
+    )
+    with pytest.raises(TypeError, match="cannot be copied for a run of 'flow'"):
+        AgentCoreEngine(workflow, isolate=True).run_sync({"x": threading.Lock()})

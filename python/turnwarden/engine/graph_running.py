@@ -50,7 +50,7 @@ from turnwarden.engine.graph_log import Entry, EventLog, entry_of
 from turnwarden.engine.graph_nodes import NodeContext, SubWorkflow, WorkflowNode
 from turnwarden.engine.graph_plan import PlanNode, PlanRoute, plan_of
 from turnwarden.engine.graph_run import GraphRun
-from turnwarden.engine.graph_state import form_of
+from turnwarden.engine.graph_state import StateForm, form_of
 from turnwarden.engine.graph_steps import (
     RunInfo,
     Step,
@@ -186,7 +186,7 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
         self._copy = form.copy
         self._read = form.read
         self._write = form.write
-        self._state: Any = form.own(state)
+        self._state: Any = _owned(form, state, workflow.id)
         sinks = settings.sinks if parent is None else parent.log.sinks
         self.log = EventLog(
             self.run_id, workflow.id, workflow.revision, sinks, settings.keep_events
@@ -728,6 +728,17 @@ class GraphExecution(Generic[StateT, ResultT, RuntimeT]):
             state=self._copy(self._state),
             emit=self.tell,
         )
+
+
+def _owned(form: StateForm, state: Any, workflow_id: str) -> Any:
+    """The run's own copy of the state that it was given."""
+    try:
+        return form.own(state)
+    except Exception as error:
+        raise TypeError(
+            f"the state cannot be copied for a run of {workflow_id!r}: {error}; "
+            "give one whose values can be, or leave isolate out"
+        ) from error
 
 
 def _discard(value: object) -> None:

@@ -1,13 +1,14 @@
 """What is wrong with a workflow: all of it at once, each with its node and what to do.
 
-Errors are what must go wrong; warnings are what may. Costs time linear in nodes and routes, but for
-`requires`: one search for each field that is required.
+Errors are what must go wrong; warnings are what may. Costs time linear in nodes and routes, and for
+`requires` a bit for each node and each field that is required.
 """
 
 from __future__ import annotations
 
 import enum
 import inspect
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -360,7 +361,10 @@ def _check_run(node: AnyNode) -> Iterator[Finding]:
                 "give it a run, or leave `provides` to the node that sets them",
             )
         return
-    workflow = workflow_of(run)
+    is_workflow = isinstance(run, SubWorkflow)
+    if is_workflow:
+        yield from _check_subworkflow(node, cast("SubWorkflow[Any, Any]", node.run))
+    workflow = workflow_of(node.run)
     if workflow is not None:
         if workflow.nesting >= MAX_NESTING:
             yield Finding(
@@ -370,7 +374,7 @@ def _check_run(node: AnyNode) -> Iterator[Finding]:
                 "make one of them a graph of its own, with fewer levels",
             )
         return
-    if isinstance(run, SubWorkflow):
+    if is_workflow:
         yield Finding(code, node.id, "its workflow is none", "give subworkflow() a definition")
         return
     if not callable(run):
@@ -394,6 +398,26 @@ def _check_run(node: AnyNode) -> Iterator[Finding]:
             node.id,
             f"its run cannot be called: {error}",
             "let it take (state) or (state, ctx)",
+        )
+
+
+def _check_subworkflow(node: AnyNode, run: SubWorkflow[Any, Any]) -> Iterator[Finding]:
+    given = cast("object", run.input)
+    if given is not None and (not callable(given) or inspect.iscoroutinefunction(given)):
+        kind = "an asynchronous function" if callable(given) else f"a {type(given).__name__}"
+        yield Finding(
+            FindingCode.RUN_INVALID,
+            node.id,
+            f"the input of its workflow is {kind}",
+            "give a function of the state that returns the workflow's state",
+        )
+    output = cast("object", run.output)
+    if output is not None and not _is_name(output):
+        yield Finding(
+            FindingCode.RUN_INVALID,
+            node.id,
+            f"the output of its workflow is {output!r}, no name of a field",
+            "name the field that the result goes to, or leave it out",
         )
 
 
@@ -781,21 +805,51 @@ def _check_requires(graph: _Graph) -> Iterator[Finding]:
                 providers.setdefault("error", []).append(node.id)
             for name in route.merge:
                 providers.setdefault(name, []).append(node.id)
-    reached: dict[str, set[str]] = {}
-    for node in graph.nodes.values():
-        if node.id == graph.entry:
-            continue  # what the entry requires is what a run is given
-        for name in _only_names(_items(node.requires)):
-            if name not in reached:
-                starts = (to for one in providers.get(name, ()) for to in graph.after[one])
-                reached[name] = graph.reachable(starts)
-            if node.id not in reached[name]:
+    required = {
+        name: _only_names(_items(node.requires))
+        for name, node in graph.nodes.items()
+        if name != graph.entry  # what the entry requires is what a run is given
+    }
+    bits = {field: 1 << bit for bit, field in enumerate(dict.fromkeys(_chained(required)))}
+    given = dict.fromkeys(graph.nodes, 0)
+    for field, bit in bits.items():
+        for name in providers.get(field, ()):
+            given[name] |= bit
+    provided = _provided_before(graph, given)
+    for name, fields in required.items():
+        for field in fields:
+            if not provided[name] & bits[field]:
                 yield Finding(
                     FindingCode.REQUIRES_UNPROVIDED,
-                    node.id,
-                    f"it requires {name!r}, which no node before it provides",
+                    name,
+                    f"it requires {field!r}, which no node before it provides",
                     "let one provide it, or see that every run begins with it",
                 )
+
+
+def _chained(fields: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    return itertools.chain.from_iterable(fields.values())
+
+
+def _provided_before(graph: _Graph, given: Mapping[str, int]) -> dict[str, int]:
+    """What the nodes on some way to each node provide, as sets of bits.
+
+    One pass over the groups of nodes that lead to each other, from the first to the last.
+    """
+    provided = dict.fromkeys(graph.nodes, 0)
+    # Tarjan's algorithm ends a group when all that it leads to are ended.
+    groups = list(_strongly_connected({name: list(to) for name, to in graph.after.items()}))
+    for group in reversed(groups):
+        if len(group) > 1 or group[0] in graph.after[group[0]]:
+            whole = 0
+            for name in group:
+                whole |= provided[name] | given[name]
+            provided.update(dict.fromkeys(group, whole))
+        for name in group:
+            passed_on = provided[name] | given[name]
+            for to in graph.after[name]:
+                provided[to] |= passed_on
+    return provided
 
 
 def _check_delivery(graph: _Graph) -> Iterator[Finding]:

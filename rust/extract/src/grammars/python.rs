@@ -401,6 +401,13 @@ impl<'a> Source<'a> {
     /// The keyword before an argument, with its `=`.
     fn keyword(&mut self) -> Option<&'a str> {
         let before = self.at;
+        // Numbers are made of the same characters.
+        if self
+            .peek()
+            .is_some_and(|c| c.is_ascii_digit() || matches!(c, '-' | '.'))
+        {
+            return None;
+        }
         let key = self.name();
         self.skip_space();
         let rest = self.input.get(self.at..).unwrap_or_default();
