@@ -596,6 +596,20 @@ def test_a_batch_of_a_wrong_type_is_a_type_error(texts: Any) -> None:
         turnwarden.parse_many(texts)
 
 
+def test_one_text_of_bytes_is_no_list_of_chunks() -> None:
+    parser = ResponseParser()
+    for call in (parser.iter, parser.aiter, parser.parse_many):
+        with pytest.raises(turnwarden.WrongTypeError, match="must be an iterable"):
+            call(b"abc")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [b"x", 1, len])
+def test_the_name_of_a_tool_is_a_str(name: Any) -> None:
+    for tool in ({"name": name}, {"type": "function", "function": {"name": name}}):
+        with pytest.raises(turnwarden.WrongTypeError, match=r"the name of tools\[1\]"):
+            ResponseParser(tools=[{"name": "f"}, tool])
+
+
 def test_an_item_of_a_wrong_type_is_named_by_its_place() -> None:
     with pytest.raises(TypeError, match=r"texts\[1\] must be str or bytes, not NoneType"):
         turnwarden.parse_many(["a", None])  # type: ignore[list-item]

@@ -136,6 +136,8 @@ class AsyncEvents:
     def __init__(
         self, stream: ResponseStream, chunks: AsyncIterable[Chunk] | Iterable[Chunk]
     ) -> None:
+        if isinstance(chunks, bytes | bytearray):
+            raise _wrong_type("chunks", "an iterable of str or bytes", chunks)
         if not isinstance(chunks, AsyncIterable):
             chunks = _as_async(_iterate(chunks, "chunks", "an iterable of str or bytes"))
         self._stream = stream

@@ -588,6 +588,19 @@ fn read_tool(definition: Bound<'_, PyAny>, index: usize) -> PyResult<Bound<'_, P
     if none {
         return Err(Error::wrong_type(format!("tools[{index}]"), EXPECTED, &definition).into());
     }
+    if let Ok(members) = definition.cast::<PyDict>() {
+        let function = members.get_item("function")?;
+        let inner = function
+            .as_ref()
+            .and_then(|inner| inner.cast::<PyDict>().ok());
+        let name = inner.unwrap_or(members).get_item("name")?;
+        if let Some(name) =
+            name.filter(|name| !name.is_none() && !name.is_instance_of::<PyString>())
+        {
+            let place = format!("the name of tools[{index}]");
+            return Err(Error::wrong_type(place, "a str", &name).into());
+        }
+    }
     Ok(definition)
 }
 
@@ -598,7 +611,7 @@ pub(crate) fn parse_batch<'py>(
     threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = texts.py();
-    if texts.is_instance_of::<PyString>() {
+    if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyBytes>() {
         return Err(Error::wrong_type("texts", "an iterable of replies", texts).into());
     }
     let Ok(items) = texts.try_iter() else {

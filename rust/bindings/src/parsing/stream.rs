@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::PyIterator;
+use pyo3::types::{PyByteArray, PyBytes, PyIterator};
 use turnwarden_extract::{Decoder, Event, Parser, Repair, Stream};
 
 use super::events::show_event;
@@ -216,8 +216,13 @@ pub(crate) struct PyEventIterator {
 
 impl PyEventIterator {
     pub(crate) fn new(stream: PyResponseStream, chunks: &Bound<'_, PyAny>) -> PyResult<Self> {
+        const EXPECTED: &str = "an iterable of str or bytes";
+        if chunks.is_instance_of::<PyBytes>() || chunks.is_instance_of::<PyByteArray>() {
+            // Its items are numbers.
+            return Err(Error::wrong_type("chunks", EXPECTED, chunks).into());
+        }
         let Ok(iterator) = chunks.try_iter() else {
-            return Err(Error::wrong_type("chunks", "an iterable of str or bytes", chunks).into());
+            return Err(Error::wrong_type("chunks", EXPECTED, chunks).into());
         };
         Ok(Self {
             stream,
