@@ -27,6 +27,7 @@ from turnwarden import (
     ToolCall,
     WorkflowGuard,
     WorkflowGuardConfig,
+    WrongTypeError,
     parse_message,
 )
 from turnwarden.traces.model import RecordedCall, Run, TokenUsage, Turn
@@ -703,14 +704,14 @@ def _parser_for(tools: Sequence[Mapping[str, Any]]) -> ResponseParser:
     definitions = [dict(tool) for tool in tools]
     try:
         return ResponseParser(tools=definitions or None)
-    except ConfigurationError:
+    except (ConfigurationError, WrongTypeError):
         return ResponseParser(tools=[tool for tool in definitions if _is_readable(tool)] or None)
 
 
 def _is_readable(definition: dict[str, Any]) -> bool:
     try:
         ResponseParser(tools=[definition])
-    except ConfigurationError:
+    except (ConfigurationError, WrongTypeError):
         return False
     return True
 
