@@ -397,6 +397,7 @@ fn texts_that_once_differed_are_the_same_at_every_split() {
         "```tool_call{name:\"\",\"t:\",",
         "{\"name\":\"h\",\"arguments\":{}}\n```{\"o\":1,\"next\":[{\"mcp\":\"a\"}]}\n```",
         "{content:\",\"next\":[<,)<",
+        "<function_calls><invoke>\n\n</function_calls>",
         "```tool_call{name:\"o```s\"a",
         "```json{mcp:\"m```p\":",
         "```{mcp:\"a\n```e",

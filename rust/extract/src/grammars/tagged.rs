@@ -545,6 +545,10 @@ fn inline_end(text: &str, end: &str) -> TagEnd {
 fn attributes(text: &str, end: &str) -> (Vec<(String, String)>, TagEnd) {
     let mut attributes = Vec::new();
     let mut at = 0;
+    if end.is_empty() {
+        // The opening marker is the whole tag.
+        return (attributes, TagEnd::At(0));
+    }
     loop {
         let rest = text.get(at..).unwrap_or_default();
         let trimmed = rest.trim_start();
