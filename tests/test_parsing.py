@@ -596,6 +596,14 @@ def test_a_batch_of_a_wrong_type_is_a_type_error(texts: Any) -> None:
         turnwarden.parse_many(texts)
 
 
+def test_an_id_that_is_a_number_is_told_from_the_beginning() -> None:
+    text = '<tool_call>{"id": 7, "name": "f", "arguments": {"a": 1, "b": 2}}</tool_call>'
+    events = list(ResponseParser(buffer_arguments=False).iter(text))
+    started = next(event for event in events if isinstance(event, turnwarden.ToolCallStarted))
+    ended = next(event for event in events if isinstance(event, turnwarden.ToolCallEnded))
+    assert started.id == ended.call.id == "7"
+
+
 def test_one_text_of_bytes_is_no_list_of_chunks() -> None:
     parser = ResponseParser()
     for call in (parser.iter, parser.aiter, parser.parse_many):

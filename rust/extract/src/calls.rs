@@ -224,6 +224,16 @@ fn is_schema(value: Value<'_>) -> bool {
         || typed && value.members().all(|(key, _)| words(key))
 }
 
+/// The id that a value is: a text that is not empty, or a number.
+pub(crate) fn given_id(value: Value<'_>) -> Option<String> {
+    let id = match value.kind() {
+        Kind::String => value.text().map(Cow::into_owned),
+        Kind::Number => Some(value.json().to_owned()),
+        _ => None,
+    };
+    id.filter(|id| !id.is_empty())
+}
+
 /// Everything that turns drafts into calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules<'a> {
@@ -249,12 +259,7 @@ impl Rules<'_> {
             junk: None,
             span,
         };
-        draft.id = parts.id.and_then(|(_, id)| match id.kind() {
-            Kind::String => id.text().map(Cow::into_owned),
-            Kind::Number => Some(id.json().to_owned()),
-            _ => None,
-        });
-        draft.id = draft.id.filter(|id| !id.is_empty());
+        draft.id = parts.id.and_then(|(_, id)| given_id(id));
         let named = draft.name.as_deref().unwrap_or_default().trim();
         if !named.is_empty() && parts.is_flat(named, self.tools) {
             draft.arguments = Arguments::Refused(FaultKind::MissingArguments);

@@ -154,8 +154,7 @@ impl Early {
                         _ => self.over = true,
                     }
                 } else if is(&keys.id) {
-                    let id = reading.value(Some(self.next)).text();
-                    self.id = id.map(String::from).filter(|id| !id.is_empty());
+                    self.id = crate::calls::given_id(reading.value(Some(self.next)));
                 }
             } else if member.depth < depth {
                 self.over = true;
