@@ -129,3 +129,37 @@ def test_what_is_healed_needs_no_more_healing(seed: int) -> None:
         for indent in (None, 2):
             again = json.dumps(value, ensure_ascii=bool(indent), indent=indent)
             assert vectors.same(turnwarden.repair_json(again), value), text
+
+
+DEFINITION = {
+    "type": "function",
+    "function": {"name": "g", "description": "d", "parameters": {"type": "object"}},
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(DEFINITION),
+        json.dumps([DEFINITION, DEFINITION]),
+        '{"name": "g", "parameters": {"anyOf": [{"type": "string"}]}}',
+        '{"name": "g", "parameters": {"$ref": "#/x"}}',
+        '{"name": "g", "description": "no parameters", "parameters": {}}',
+        "Action: search\nAction Input: x\n</think>\nok",
+        '```tool_code\nprint(search(q="x"))\n```</think>ok',
+    ],
+)
+def test_definitions_and_drafts_are_no_calls(text: str) -> None:
+    assert turnwarden.parse(text).tool_calls == ()
+
+
+def test_calls_of_content_count_only_where_next_holds_none() -> None:
+    text = '{"content":"[{\\"mcp\\":\\"a\\"}]","next":[{"mcp":"c'
+    reply = turnwarden.parse(text)
+    assert reply.tool_calls == ()
+    assert [call.name for call in reply.incomplete_calls] == ["c"]
+
+
+def test_a_byte_order_mark_begins_a_line() -> None:
+    (call,) = turnwarden.parse('\ufeffAction: search\nAction Input: {"q": "x"}').tool_calls
+    assert call.arguments == {"q": "x"}
